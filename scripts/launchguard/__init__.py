@@ -1,0 +1,3 @@
+"""An ordered git patch series for Apache Airflow, and the harness that applies, tests and refreshes it."""
+
+from __future__ import annotations

@@ -1,0 +1,139 @@
+"""The `check` command: everything that can be said of a series without running its tests."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from launchguard.apply import commit_series
+from launchguard.errors import LaunchguardError
+from launchguard.headers import header_faults, is_merged
+from launchguard.patchfile import read_patch
+from launchguard.refresh import export
+from launchguard.series import read_series, series_faults
+from launchguard.treecheck import tree_faults
+from launchguard.trial import Outcome, try_series
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from launchguard.fetch import Tree
+    from launchguard.project import Project
+
+
+@dataclass(frozen=True)
+class Checked:
+    """One check: its faults, a line each, and what is only worth knowing."""
+
+    name: str
+    faults: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What the checks look at."""
+
+    project: Project
+    tree: Tree
+
+    @property
+    def folder(self) -> Path:
+        return self.project.track_folder(self.tree.track.name)
+
+    @property
+    def slugs(self) -> list[str]:
+        return read_series(self.folder)
+
+
+def check(project: Project, tree: Tree) -> list[Checked]:
+    """Run every check; the later ones only where the series can be read and applied.
+
+    Returns:
+        One entry for each check that ran.
+    """
+    subject = Subject(project, tree)
+    done = []
+    for one in CHECKS:
+        done.append(one(subject))
+        if done[-1].faults and one in STOPPERS:
+            break
+    return done
+
+
+def _check_series(subject: Subject) -> Checked:
+    return Checked("series file and patch files", tuple(series_faults(subject.folder)))
+
+
+def _check_headers(subject: Subject) -> Checked:
+    faults: list[str] = []
+    for slug in subject.slugs:
+        try:
+            patch = read_patch(subject.folder, slug)
+        except LaunchguardError as error:
+            faults.append(str(error))
+            continue
+        faults += header_faults(patch)
+        if is_merged(patch):
+            faults.append(
+                f"{slug}.patch: merged upstream, yet still in the series; drop it, or correct its Upstream-Status"
+            )
+    return Checked("patch headers", tuple(faults))
+
+
+def _check_applies(subject: Subject) -> Checked:
+    trials = try_series(subject.tree.git, subject.tree.base, subject.folder, subject.slugs)
+    faults, warnings = [], []
+    for trial in trials:
+        for file in trial.files:
+            text = f"{trial.slug}: {file.path or 'the patch'}: {file.outcome}" + (
+                f" ({file.detail})" if file.detail else ""
+            )
+            if file.outcome is Outcome.OFFSET:
+                warnings.append(f"{text}; refresh writes it straight")
+            elif file.outcome is not Outcome.CLEAN:
+                faults.append(text)
+    return Checked("applies without fuzz", tuple(faults), tuple(warnings))
+
+
+def _check_round_trip(subject: Subject) -> Checked:
+    with subject.project.lock(subject.tree.git.folder.name):
+        head = commit_series(subject.tree, subject.folder, subject.slugs)
+    try:
+        patches = export(subject.tree.git, subject.tree.base, head)
+    except LaunchguardError as error:
+        return Checked("import and export return every byte", (str(error),))
+    faults = [
+        f"{slug}.patch: {_first_difference((subject.folder / f'{slug}.patch').read_bytes(), patches.get(slug, b''))}"
+        for slug in subject.slugs
+        if (subject.folder / f"{slug}.patch").read_bytes() != patches.get(slug)
+    ]
+    return Checked("import and export return every byte", tuple(faults))
+
+
+def _first_difference(before: bytes, after: bytes) -> str:
+    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    pairs = zip([*old, b""], [*new, b""], strict=False)
+    number, (was, now) = next((n, pair) for n, pair in enumerate(pairs, 1) if pair[0] != pair[1])
+    return f"line {number} is {_shown(was)}, an export gives {_shown(now)}; run refresh"
+
+
+def _shown(line: bytes) -> str:
+    return repr(line.decode("utf-8", "backslashreplace")) if line else "missing"
+
+
+def _check_tree(subject: Subject) -> Checked:
+    with subject.project.lock(subject.tree.git.folder.name):
+        head = commit_series(subject.tree, subject.folder, subject.slugs)
+    return Checked("patched files keep Airflow's rules", tuple(tree_faults(subject.project, subject.tree, head)))
+
+
+CHECKS: tuple[Callable[[Subject], Checked], ...] = (
+    _check_series,
+    _check_headers,
+    _check_applies,
+    _check_round_trip,
+    _check_tree,
+)
+STOPPERS = (_check_series, _check_headers, _check_applies)
