@@ -13,13 +13,13 @@ apply-and-test *ARGS:
 
 # The project's own tests, with Airflow's on one lane
 test *ARGS:
-    {{ pytest }} -n auto --dist worksteal {{ ARGS }}
+    {{ pytest }} -n auto --dist loadgroup {{ ARGS }}
 
 # Everything: all suites on all lanes, every prefix of the series, the project's own tests
 test-all:
     {{ launchguard }} run --suite all
     {{ launchguard }} check --prefixes
-    {{ pytest }} -n auto --dist worksteal
+    {{ pytest }} -n auto --dist loadgroup
 
 # Static checks of the tool and of the series
 check:

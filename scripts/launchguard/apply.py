@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from launchguard.errors import LaunchguardError
 from launchguard.gitcmd import Git
+from launchguard.patchfile import patch_bytes
 from launchguard.series import cut_series, read_series
 from launchguard.treestate import TreeState, back_up, load_state, move_branch, series_key, unknown_work
 from launchguard.trial import PatchTrial, failures, try_series
@@ -63,7 +64,7 @@ def apply(project: Project, tree: Tree, *, until: str | None = None, force: bool
     """
     folder = project.track_folder(tree.track.name)
     slugs = cut_series(read_series(folder), until)
-    key = series_key(tree, folder, slugs)
+    key = series_key(tree, {slug: patch_bytes(folder, slug) for slug in slugs})
     with project.lock(tree.git.folder.name):
         if _is_applied(tree, key):
             head = tree.git.resolve("HEAD") or ""
@@ -75,7 +76,7 @@ def apply(project: Project, tree: Tree, *, until: str | None = None, force: bool
         if failures(trials):
             return Applied(tree.track.name, str(tree.git.folder), "", (), unchanged=False, trials=trials)
         head = commit_series(tree, folder, slugs)
-        backup = back_up(tree) if force else None
+        backup = back_up(tree)  # after an interrupted move, somebody may have worked on
         move_branch(tree, head, TreeState(head=head, key=key, until=until))
     return Applied(
         tree.track.name, str(tree.git.folder), head, tuple(slugs), unchanged=False, trials=trials, backup=backup
@@ -129,5 +130,6 @@ def scratch_worktree(tree: Tree) -> Iterator[Git]:
 
 
 def _remove_worktree(tree: Tree, folder: Path) -> None:
+    tree.git.run("worktree", "unlock", folder, check=False)  # git locks one while it makes it, and may be killed then
     shutil.rmtree(folder, ignore_errors=True)
     tree.git.run("worktree", "prune")

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from launchguard.track import Part, Track
 
 BASE_REF = "refs/launchguard/base"
+# Where a commit stands until it is known to be the pinned one.
+INCOMING_REF = "refs/launchguard/incoming"
 # 2026-01-01T00:00:00Z: part of the base commit's id, so it never changes.
 EPOCH = 1767225600
 
@@ -31,17 +33,19 @@ def import_base(git: Git, project: Project, track: Track) -> str:
         The commit's full id.
 
     Raises:
-        LaunchguardError: an sdist is unsafe or damaged, or the commit is not the pinned one.
+        LaunchguardError: an sdist is unsafe or damaged, or the commit is not the pinned one; the
+            repository's base is what it was then.
     """
     files = _layout(project, track)
     git.run("fast-import", "--quiet", "--force", stdin=_stream(track, files))
-    commit = git.resolve(BASE_REF)
+    commit = git.line("rev-parse", "--verify", INCOMING_REF)
+    git.run("update-ref", "-d", INCOMING_REF)
     if commit != track.base_commit:
-        git.run("update-ref", "-d", BASE_REF)
         raise LaunchguardError(
             f"the sources give base commit {commit}, the pin says {track.base_commit}; "
             f"if the sdists of track {track.name} were changed on purpose, set base_commit in its track.toml"
         )
+    git.run("update-ref", BASE_REF, commit)
     return commit
 
 
@@ -65,7 +69,7 @@ def _stream(track: Track, files: dict[str, SourceFile]) -> bytes:
     message = f"Airflow {track.name} from its sdists\n\n{versions}\n".encode()
     who = f"{IDENTITY} <{EMAIL}> {EPOCH} +0000".encode()
     chunks = [
-        b"commit %s\nauthor %s\ncommitter %s\n" % (BASE_REF.encode(), who, who),
+        b"commit %s\nauthor %s\ncommitter %s\n" % (INCOMING_REF.encode(), who, who),
         b"data %d\n%s\n" % (len(message), message),
     ]
     for path, file in sorted(files.items()):
@@ -80,5 +84,5 @@ def _stream(track: Track, files: dict[str, SourceFile]) -> bytes:
 
 
 def _quoted(path: str) -> bytes:
-    plain = path.encode().replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
+    plain = path.encode(errors="surrogateescape").replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
     return b'"%s"' % plain

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from launchguard.apply import commit_series
 from launchguard.errors import LaunchguardError
 from launchguard.headers import header_faults, is_merged
-from launchguard.patchfile import read_patch
-from launchguard.refresh import export
+from launchguard.patchfile import patch_bytes, read_patch
+from launchguard.roundtrip import round_trip_faults
 from launchguard.series import read_series, series_faults
 from launchguard.treecheck import tree_faults
 from launchguard.trial import Outcome, try_series
@@ -98,29 +98,10 @@ def _check_applies(subject: Subject) -> Checked:
 
 
 def _check_round_trip(subject: Subject) -> Checked:
+    patches = {slug: patch_bytes(subject.folder, slug) for slug in subject.slugs}
     with subject.project.lock(subject.tree.git.folder.name):
-        head = commit_series(subject.tree, subject.folder, subject.slugs)
-    try:
-        patches = export(subject.tree.git, subject.tree.base, head)
-    except LaunchguardError as error:
-        return Checked("import and export return every byte", (str(error),))
-    faults = [
-        f"{slug}.patch: {_first_difference((subject.folder / f'{slug}.patch').read_bytes(), patches.get(slug, b''))}"
-        for slug in subject.slugs
-        if (subject.folder / f"{slug}.patch").read_bytes() != patches.get(slug)
-    ]
-    return Checked("import and export return every byte", tuple(faults))
-
-
-def _first_difference(before: bytes, after: bytes) -> str:
-    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
-    pairs = zip([*old, b""], [*new, b""], strict=False)
-    number, (was, now) = next((n, pair) for n, pair in enumerate(pairs, 1) if pair[0] != pair[1])
-    return f"line {number} is {_shown(was)}, an export gives {_shown(now)}; run refresh"
-
-
-def _shown(line: bytes) -> str:
-    return repr(line.decode("utf-8", "backslashreplace")) if line else "missing"
+        faults = round_trip_faults(subject.tree, patches)
+    return Checked("import and export return every byte", tuple(f"{fault}; run refresh" for fault in faults))
 
 
 def _check_tree(subject: Subject) -> Checked:

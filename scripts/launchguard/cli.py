@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import rich_click as click
 
-from launchguard import console
+from launchguard import __version__, console
 from launchguard.cli_lanes import lanes, report, run
 from launchguard.cli_options import Context, json_option, pass_context, source_option, source_options
 from launchguard.errors import Exit
@@ -24,7 +24,7 @@ click.rich_click.COMMAND_GROUPS = {
 @click.option(
     "--track", "-t", envvar="LAUNCHGUARD_TRACK", help="The pinned base to work on; the newest one here if not given."
 )
-@click.version_option(package_name="launchguard")
+@click.version_option(__version__)
 @click.pass_context
 def cli(context: click.Context, track: str | None) -> None:
     """Apply, test and refresh a patch series for Apache Airflow.

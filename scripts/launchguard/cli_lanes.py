@@ -37,7 +37,7 @@ def lock_command(context: Context, /, *, names: tuple[str, ...]) -> int:
     from launchguard.lock import lock_lane  # noqa: PLC0415
 
     track = context.track()
-    for name in names or track.lane_names():
+    for name in names or [lane.name for lane in track.lanes if lane.lock is None]:
         with console.working(f"locking {name}"):
             changed = lock_lane(context.project, track, track.lane(name))
         console.say(f"{name}: {'changed' if changed else 'unchanged'}")

@@ -11,10 +11,10 @@ from launchguard.results import Outcome, SuiteRun
 from launchguard.suites import SERIES
 
 if TYPE_CHECKING:
-    from launchguard.track import TestNote, Track
+    from launchguard.track import Exemption, Track
 
 # Tests of the series that guard what must not change pass without it too, and say so in their names.
-GUARD = re.compile(r"unchanged|as_today|astoday", re.IGNORECASE)
+GUARD = re.compile(r"unchanged|no_?change|as_?today", re.IGNORECASE)
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -96,7 +96,7 @@ def _judge_series(run: SuiteRun, baseline: SuiteRun | None, failing: set[str]) -
     )
 
 
-def _is_listed(note: TestNote, test: str) -> bool:
+def _is_listed(note: Exemption, test: str) -> bool:
     return test == note.test or test.startswith(f"{note.test}[")
 
 

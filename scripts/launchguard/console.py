@@ -14,7 +14,8 @@ from rich.progress import BarColumn, DownloadColumn, Progress, SpinnerColumn, Te
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-OUT = Console(highlight=False, soft_wrap=True)
+# A pipe has no width: wide enough there that no table is folded.
+OUT = Console(highlight=False, soft_wrap=True, width=None if sys.stdout.isatty() else 200)
 # Progress and notes go to stderr, so that --json leaves stdout to the data.
 ERR = Console(stderr=True, highlight=False, soft_wrap=True)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import requests
 
 from launchguard.errors import LaunchguardError
-from launchguard.index import file_url, web_session
+from launchguard.index import TIMEOUT_SECONDS, file_url, first_line, web_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 CHUNK = 1 << 16
 ATTEMPTS = 4
-TIMEOUT_SECONDS = 30
 
 
 def cached_path(project: Project, sdist: Sdist) -> Path:
@@ -34,11 +33,7 @@ def verify(path: Path, sdist: Sdist) -> None:
     Raises:
         LaunchguardError: the size or the hash differs.
     """
-    size = path.stat().st_size
-    if size != sdist.size:
-        raise LaunchguardError(
-            f"{sdist.file} has {size} bytes, its pin says {sdist.size}; check track.toml or the index"
-        )
+    _verify_size(path.stat().st_size, sdist)
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if digest != sdist.sha256:
@@ -47,8 +42,24 @@ def verify(path: Path, sdist: Sdist) -> None:
         )
 
 
+def _verify_size(size: int, sdist: Sdist) -> None:
+    if size != sdist.size:
+        raise LaunchguardError(
+            f"{sdist.file} has {size} bytes, its pin says {sdist.size}; check track.toml or the index"
+        )
+
+
+def is_cached(project: Project, sdist: Sdist) -> bool:
+    """Tell whether the cache holds the file, whole and as pinned."""
+    try:
+        verify(cached_path(project, sdist), sdist)
+    except (FileNotFoundError, LaunchguardError):
+        return False
+    return True
+
+
 def fetch_sdist(project: Project, part: Part, advance: Advance) -> Path:
-    """Bring one sdist into the cache, resuming what an interrupted run left.
+    """Bring one sdist into the cache, resuming what an interrupted run left and replacing what was damaged.
 
     Args:
         project: whose cache.
@@ -62,8 +73,7 @@ def fetch_sdist(project: Project, part: Part, advance: Advance) -> Path:
         LaunchguardError: it cannot be had as pinned; nothing of it is left behind then.
     """
     target = cached_path(project, part.sdist)
-    if target.exists():
-        verify(target, part.sdist)
+    if is_cached(project, part.sdist):
         advance(part.sdist.size)
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -81,37 +91,41 @@ def fetch_sdist(project: Project, part: Part, advance: Advance) -> Path:
 def _download(part: Part, partial: Path, advance: Advance) -> None:
     session = web_session()
     url = file_url(session, part.distribution, part.sdist.file)
-    if partial.exists():
-        advance(partial.stat().st_size)
+    advance(_size(partial))
     failure = "it ended early"
     for _ in range(ATTEMPTS):
-        try:
-            _append(session, url, partial, part.sdist.size, advance)
-        except (requests.RequestException, OSError) as error:
-            failure = str(error).splitlines()[0][:200]
-        if partial.exists() and partial.stat().st_size >= part.sdist.size:
+        if _size(partial) >= part.sdist.size:
             return
-    got = partial.stat().st_size if partial.exists() else 0
-    raise LaunchguardError(
-        f"download of {part.sdist.file} stopped at {got} of {part.sdist.size} bytes: {failure}; try again"
-    )
+        try:
+            _append(session, url, partial, part.sdist, advance)
+        except (requests.RequestException, OSError) as error:
+            failure = first_line(error)
+    got = _size(partial)
+    if got < part.sdist.size:
+        raise LaunchguardError(
+            f"download of {part.sdist.file} stopped at {got} of {part.sdist.size} bytes: {failure}; try again"
+        )
 
 
-def _append(session: requests.Session, url: str, partial: Path, size: int, advance: Advance) -> None:
-    have = partial.stat().st_size if partial.exists() else 0
+def _append(session: requests.Session, url: str, partial: Path, sdist: Sdist, advance: Advance) -> None:
+    have = _size(partial)
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
     with session.get(url, headers=headers, stream=True, timeout=TIMEOUT_SECONDS) as response:
+        if response.status_code == requests.codes.requested_range_not_satisfiable:
+            _verify_size(have, sdist)  # all there is, and less than the pin says
         response.raise_for_status()
         resumed = response.status_code == requests.codes.partial_content
         if have and not resumed:
             advance(-have)
             have = 0
+        _verify_size(have + int(response.headers.get("Content-Length", sdist.size - have)), sdist)
         with partial.open("ab" if resumed else "wb") as file:
             for chunk in response.iter_content(CHUNK):
+                have += len(chunk)
+                _verify_size(max(have, sdist.size), sdist)  # a server that names no length may never end
                 file.write(chunk)
                 advance(len(chunk))
-                have += len(chunk)
-                if have > size:
-                    raise LaunchguardError(
-                        f"{partial.stem} is longer than its pin's {size} bytes; check track.toml or the index"
-                    )
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0

@@ -45,29 +45,21 @@ def edit(project: Project, tree: Tree, *, slug: str | None = None, command: str 
     """
     if os.environ.get(MARK):
         raise LaunchguardError(f"this shell is an edit of {os.environ[MARK]} already; exit it first")
-    applied = apply(project, tree)
-    if applied.failed:
+    whole = apply(project, tree)
+    if whole.failed:
         raise LaunchguardError("the series does not apply; see `launchguard apply`")
-    whole = load_state(tree.git)
-    stop = _commit_of(tree, slug) if slug else applied.head
-    tree.git.run("reset", "--hard", "--quiet", stop)
-    code = _shell(tree, slug or tree.track.name, command)
-    if code:
-        backup = back_up(tree)
-        move_branch(tree, whole.head, whole)
+    state = load_state(tree.git)
+    # Recorded as an apply --until, so that a refresh at any time keeps the patches behind.
+    start = apply(project, tree, until=slug).head if slug else whole.head
+    if _shell(tree, slug or tree.track.name, command):
+        with project.lock(tree.git.folder.name):
+            backup = back_up(tree)
+            move_branch(tree, whole.head, state)
         return Edited(kept=False, backup=backup)
     if slug:
         _fold_in(tree, slug)
-        _put_on_top(tree, stop, whole.head)
+        _put_on_top(tree, start, whole.head)
     return Edited(kept=True, refreshed=refresh(project, tree))
-
-
-def _commit_of(tree: Tree, slug: str) -> str:
-    wanted = f"^Launchguard-Slug: {slug}$"
-    commit = tree.git.line("log", "--format=%H", "-1", f"--grep={wanted}", f"{tree.base}..HEAD")
-    if not commit:
-        raise LaunchguardError(f"the series has no patch {slug!r}; `launchguard status` lists them")
-    return commit
 
 
 def _shell(tree: Tree, name: str, command: str | None) -> int:
@@ -85,16 +77,18 @@ def _shell(tree: Tree, name: str, command: str | None) -> int:
 def _fold_in(tree: Tree, slug: str) -> None:
     """Put what was left uncommitted into the patch that was named."""
     git = tree.git
-    if git.open_operation() is not None or not git.changes():
+    operation = git.open_operation()
+    if operation is not None:
+        raise LaunchguardError(f"a {operation} is half done in {git.folder}; finish it, then `launchguard refresh`")
+    if not git.changes():
         return
-    git.run("add", "--all")
-    author = git.line("log", "-1", "--format=%an%n%ae%n%aI", "HEAD").splitlines()
-    if _commit_of(tree, slug) != git.resolve("HEAD"):
+    if f"\nLaunchguard-Slug: {slug}\n" not in git.run("log", "-1", "--format=%B", "HEAD").text:
         raise LaunchguardError(
-            f"commits stand above {slug} and changes are left uncommitted; commit them, then refresh"
+            f"commits stand above {slug} and changes are left uncommitted in {git.folder}; "
+            "commit them, then `launchguard refresh`"
         )
-    names = ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_AUTHOR_DATE")
-    git.run("commit", "--quiet", "--amend", "--no-edit", "--no-verify", env=dict(zip(names, author, strict=True)))
+    git.run("add", "--all")
+    git.run("commit", "--quiet", "--amend", "--no-edit", "--no-verify")
 
 
 def _put_on_top(tree: Tree, old: str, head: str) -> None:
@@ -102,7 +96,7 @@ def _put_on_top(tree: Tree, old: str, head: str) -> None:
         return
     picked = tree.git.run("cherry-pick", "--keep-redundant-commits", f"{old}..{head}", check=False)
     if picked.code:
-        conflicts = ", ".join(tree.git.line("diff", "--name-only", "--diff-filter=U").split())
+        conflicts = ", ".join(tree.git.run("diff", "--name-only", "--diff-filter=U").text.splitlines())
         raise LaunchguardError(
             f"a patch behind it conflicts in {conflicts or 'the tree'}: resolve it in {tree.git.folder} "
             "(git add, git cherry-pick --continue), then `launchguard refresh`"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import platform
+import re
 import sys
 import traceback
 from enum import IntEnum
@@ -24,16 +25,28 @@ class Exit(IntEnum):
     INTERRUPTED = 130
 
 
+_PASSWORD = re.compile(r"(?<=://)[^/\s'\"]*@")
+
+
+def hide_passwords(text: str) -> str:
+    """Leave the user and password out of every URL in a text.
+
+    >>> hide_passwords("GET https://me:secret@host/simple failed")
+    'GET https://host/simple failed'
+    """
+    return _PASSWORD.sub("", text)
+
+
 class LaunchguardError(Exception):
     """An expected error: one line that says what to do.
 
     Args:
-        message: the line; further lines are details.
+        message: the line; further lines are details. Passwords in URLs are left out.
         code: what the process ends with.
     """
 
     def __init__(self, message: str, *, code: Exit = Exit.PROBLEMS) -> None:
-        super().__init__(message)
+        super().__init__(hide_passwords(message))
         self.code = code
 
 
@@ -59,16 +72,17 @@ def error_handler(log_folder: Path) -> Iterator[None]:
         raise SystemExit(Exit.INTERRUPTED) from None
     except Exception as error:  # noqa: BLE001  the last resort: nothing may end in a bare traceback
         log = _write_report(log_folder)
-        print(f"unexpected error: {type(error).__name__}: {error}\nthe report to send: {log}", file=sys.stderr)
+        text = hide_passwords(f"{type(error).__name__}: {error}")
+        print(f"unexpected error: {text}\nthe report to send: {log}", file=sys.stderr)
         raise SystemExit(Exit.UNEXPECTED) from None
 
 
 def _write_report(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "unexpected-error.log"
-    log.write_text(
+    text = (
         f"command: {' '.join(sys.argv)}\npython: {sys.version}\nplatform: {platform.platform()}\n\n"
-        f"{traceback.format_exc()}",
-        encoding="utf-8",
+        f"{traceback.format_exc()}"
     )
+    log.write_text(hide_passwords(text), encoding="utf-8")
     return log

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 
 from launchguard import console
 from launchguard.basetree import BASE_REF, import_base
-from launchguard.download import cached_path, fetch_sdist
+from launchguard.download import fetch_sdist, is_cached
+from launchguard.errors import LaunchguardError
 from launchguard.gitcmd import Git, init_repository, require_git
-from launchguard.gitsource import fetch_git_base
+from launchguard.gitsource import import_git_base, is_pinned
+from launchguard.treestate import TreeState, save_state
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from launchguard.project import Project
@@ -48,21 +51,21 @@ def fetch(project: Project, track: Track, *, source: str = "sdist", url: str | N
         LaunchguardError: the sources cannot be had, or differ from the pin.
     """
     require_git()
-    fetch_sdists(project, track)
     folder = project.tree(track.name, source)
-    if _ready(folder, track, source):
-        return Tree(track, source, Git(folder))
-    with project.lock(folder.name):
-        if source == "git":
-            fetch_git_base(folder, track, url=url)
-        else:
-            _make_tree(project, track)
+    if not _ready(folder, track, source):
+        if source == "sdist":
+            fetch_sdists(project, track)
+        with project.lock(folder.name), console.working(f"making the source tree of Airflow {track.name}"):
+            if source == "git":
+                _make_tree(folder, lambda git: import_git_base(git, track, url=url))
+            else:
+                _make_tree(folder, lambda git: import_base(git, project, track))
     return Tree(track, source, Git(folder))
 
 
 def fetch_sdists(project: Project, track: Track) -> None:
     """Bring every sdist of a track into the cache; offline when they are all there."""
-    missing = [part for part in track.parts if not cached_path(project, part.sdist).exists()]
+    missing = [part for part in track.parts if not is_cached(project, part.sdist)]
     if not missing:
         return
     with project.lock("downloads"), console.bytes_progress(sum(part.sdist.size for part in missing)) as advance:
@@ -71,22 +74,32 @@ def fetch_sdists(project: Project, track: Track) -> None:
 
 
 def _ready(folder: Path, track: Track, source: str) -> bool:
-    if not (folder / ".git").is_dir():
+    if not _is_repository(folder):
         return False
-    base = Git(folder).resolve(BASE_REF)
-    return base is not None and (source != "sdist" or base == track.base_commit)
+    git = Git(folder)
+    base = git.resolve(BASE_REF)
+    if source == "git":
+        return base is not None and is_pinned(git, track)
+    return base == track.base_commit
 
 
-def _make_tree(project: Project, track: Track) -> None:
+def _is_repository(folder: Path) -> bool:
+    """Tell whether the folder has a whole repository of its own; git would go on with one further up."""
+    found = (folder / ".git").is_dir() and Git(folder).run("rev-parse", "--git-dir", check=False).text.strip()
+    return found == ".git"
+
+
+def _make_tree(folder: Path, import_into: Callable[[Git], str]) -> None:
     """Build the repository aside and move it into place whole, so that a kill leaves no half tree."""
-    folder = project.tree(track.name, "sdist")
-    aside = folder.with_name(f".{folder.name}.new")
-    if (folder / ".git").is_dir():  # a tree of an older pin: keep its history, give it the new base
-        import_base(Git(folder), project, track)
+    if _is_repository(folder):  # a tree of an older pin: keep its history, give it the new base
+        import_into(Git(folder))
         return
+    if folder.is_dir() and any(folder.iterdir()):
+        raise LaunchguardError(f"{folder} is not a whole git repository; move it away, then run this again")
+    aside = folder.with_name(f".{folder.name}.new")
     shutil.rmtree(aside, ignore_errors=True)
     git = init_repository(aside)
-    with console.working(f"unpacking the sources of Airflow {track.name}"):
-        commit = import_base(git, project, track)
-        git.run("checkout", "--quiet", "-B", SERIES_BRANCH, commit)
+    base = import_into(git)
+    git.run("checkout", "--quiet", "-B", SERIES_BRANCH, base)
+    save_state(git, TreeState(head=base))
     aside.rename(folder)

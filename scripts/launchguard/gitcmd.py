@@ -8,11 +8,11 @@ core.hooksPath, am.threeWay, core.autocrlf. None of the user's reach git here.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from launchguard.errors import LaunchguardError
-from launchguard.process import Completed, run
+from launchguard.process import CommandError, Completed, run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -58,7 +58,10 @@ OVERRIDES = tuple(
         "core.fsmonitor=false",
         "core.quotePath=true",
         "core.attributesFile=/dev/null",
+        "core.excludesFile=/dev/null",
+        "core.fileMode=true",
         "commit.gpgsign=false",
+        "commit.cleanup=whitespace",
         "am.threeWay=false",
         "apply.whitespace=nowarn",
         "apply.ignoreWhitespace=no",
@@ -70,7 +73,12 @@ OVERRIDES = tuple(
         "diff.interHunkContext=0",
         "diff.suppressBlankEmpty=false",
         "diff.orderFile=/dev/null",
+        "format.suffix=.patch",
+        "format.filenameMaxLength=64",
+        "format.forceInBodyFrom=false",
+        "log.showSignature=false",
         "merge.conflictStyle=merge",
+        "rerere.enabled=false",
         "rebase.autoStash=false",
         "gc.auto=0",
         "advice.detachedHead=false",
@@ -92,10 +100,12 @@ class Git:
     Args:
         folder: its work tree, or itself when bare.
         index: an index file of one's own instead of the work tree's.
+        borrowed: another repository, whose objects can be read here as well.
     """
 
     folder: Path
     index: Path | None = None
+    borrowed: Path | None = None
 
     def run(
         self,
@@ -104,11 +114,17 @@ class Git:
         check: bool = True,
         env: dict[str, str] | None = None,
     ) -> Completed:
-        """Run one git command here; see `process.run`."""
+        """Run one git command here; see `process.run`. An error shows it without the sealing settings."""
         variables = sealed_environment(**(env or {}))
         if self.index is not None:
             variables["GIT_INDEX_FILE"] = os.fspath(self.index)
-        return run("git", *OVERRIDES, *words, cwd=self.folder, env=variables, stdin=stdin, check=check)
+        if self.borrowed is not None:
+            variables["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = os.fspath(self.borrowed / ".git" / "objects")
+        ended = run("git", *OVERRIDES, *words, cwd=self.folder, env=variables, stdin=stdin, check=False)
+        if check and ended.code:
+            plain = ("git", "-C", os.fspath(self.folder), *(os.fspath(word) for word in words))
+            raise CommandError(replace(ended, command=plain))
+        return ended
 
     def line(self, *words: str | os.PathLike[str]) -> str:
         """Run a command that answers with one line."""

@@ -2,57 +2,70 @@
 
 from __future__ import annotations
 
-import shutil
+import tempfile
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from launchguard import console
 from launchguard.basetree import BASE_REF
 from launchguard.errors import LaunchguardError
-from launchguard.gitcmd import Git, init_repository
+from launchguard.gitcmd import Git
 from launchguard.track import CORE, PROVIDER, SDK
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
     from launchguard.track import Part, Track
 
 AIRFLOW_URL = "https://github.com/apache/airflow.git"
 # The core tag's tree may hold other versions of these; their own tags say what was released.
 LAID_OVER = (SDK, PROVIDER)
+# The setting of a repository that says what its base was made from.
+PIN = "launchguard.pin"
 
 
-def fetch_git_base(folder: Path, track: Track, *, url: str | None) -> None:
-    """Make the tree of a track from Airflow's repository.
+def import_git_base(git: Git, track: Track, *, url: str | None) -> str:
+    """Bring the base commit of a track from Airflow's repository.
 
     A blobless fetch of the tags; the base is the core tag's commit with the folders of the task SDK and
     the provider laid over from their own tags where they differ.
 
     Args:
-        folder: the tree to make.
+        git: the repository that takes it, under `refs/launchguard/base`.
         track: the pin.
         url: the repository; Airflow's own when None.
+
+    Returns:
+        The commit's full id.
 
     Raises:
         LaunchguardError: a tag is missing, or does not name the pinned commit.
     """
-    aside = folder.with_name(f".{folder.name}.new")
-    shutil.rmtree(aside, ignore_errors=True)
-    git = init_repository(aside)
-    git.run("remote", "add", "origin", url or AIRFLOW_URL)
+    git.run("config", "remote.origin.url", url or AIRFLOW_URL)
     git.run("config", "remote.origin.promisor", "true")
     git.run("config", "remote.origin.partialclonefilter", "blob:none")
-    parts = [track.part(name) for name in (CORE, *LAID_OVER)]
-    with console.working(f"fetching {', '.join(part.tag for part in parts)} from git"):
-        _fetch_tags(git, parts, url or AIRFLOW_URL)
-        commits = {part.name: _verified(git, part) for part in parts}
-        base = _lay_over(git, track, commits)
-        git.run("update-ref", BASE_REF, base)
-        git.run("checkout", "--quiet", "-B", "launchguard", base)
-    shutil.rmtree(folder, ignore_errors=True)
-    aside.rename(folder)
+    parts = _parts(track)
+    _fetch_tags(git, parts, url or AIRFLOW_URL)
+    commits = {part.name: _verified(git, part) for part in parts}
+    base = _lay_over(git, track, commits)
+    git.run("update-ref", BASE_REF, base)
+    git.run("config", PIN, _pin(track))
+    return base
+
+
+def is_pinned(git: Git, track: Track) -> bool:
+    """Tell whether the base in a repository was made from this pin."""
+    return git.run("config", "--get", PIN, check=False).text.strip() == _pin(track)
+
+
+def _pin(track: Track) -> str:
+    return ", ".join(f"{part.tag} {part.commit}" for part in _parts(track))
+
+
+def _parts(track: Track) -> list[Part]:
+    return [track.part(name) for name in (CORE, *LAID_OVER)]
 
 
 def _fetch_tags(git: Git, parts: Iterable[Part], url: str) -> None:
@@ -84,12 +97,13 @@ def _lay_over(git: Git, track: Track, commits: dict[str, str]) -> str:
     ]
     if not laid:
         return base
-    scratch = Git(git.folder, index=git.git_folder / "launchguard-overlay-index")
-    scratch.run("read-tree", base)
-    for part in laid:
-        scratch.run("rm", "-r", "--quiet", "--cached", "--ignore-unmatch", "--", part.folder)
-        scratch.run("read-tree", f"--prefix={part.folder}/", f"{commits[part.name]}:{part.folder}")
-    tree = scratch.line("write-tree")
+    with tempfile.TemporaryDirectory(prefix="launchguard-overlay-") as folder:
+        scratch = Git(git.folder, index=Path(folder) / "index")
+        scratch.run("read-tree", base)
+        for part in laid:
+            scratch.run("rm", "-r", "--quiet", "--cached", "--ignore-unmatch", "--", part.folder)
+            scratch.run("read-tree", f"--prefix={part.folder}/", f"{commits[part.name]}:{part.folder}")
+        tree = scratch.line("write-tree")
     message = "Lay over " + ", ".join(f"{part.folder} from tag {part.tag}" for part in laid)
     return git.line("commit-tree", tree, "-p", base, "-m", message)
 

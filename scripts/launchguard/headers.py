@@ -35,6 +35,9 @@ class Trailer:
     example: str
 
 
+# git am takes such a line at the start of a message for the mail's own header (gitmailinfo, "in-body headers").
+_READ_AS_HEADER = re.compile(r"(?:From|Subject|Date):\s|\[PATCH\]\s|>From\s", re.IGNORECASE)
+
 TRAILERS = (
     Trailer("Launchguard-Slug", r"[a-z0-9]+(?:-[a-z0-9]+)*", "provider-preflight"),
     Trailer(
@@ -50,6 +53,25 @@ TRAILERS = (
 def header_faults(patch: PatchFile) -> Iterator[str]:
     """Tell everything that is wrong with a patch's header, a line each, ready to print."""
     where = f"{patch.slug}.patch"
+    cut = cut_fault(patch)
+    yield from [f"{where}: {cut}"] if cut else _trailer_faults(patch, where)
+    if _READ_AS_HEADER.match(patch.message.lstrip()):
+        line = patch.message.lstrip().partition("\n")[0]
+        yield f"{where}: git reads the message's first line {line!r} as a header; reword it"
+    if not patch.subject.strip():
+        yield f"{where}: no subject"
+    if "<" not in patch.author or "@" not in patch.author:
+        yield f"{where}: From is {patch.author!r}; wanted a name and <mail>"
+
+
+def cut_fault(patch: PatchFile) -> str | None:
+    """Name the line at which git would cut a message; what stands below it, trailers too, would be lost."""
+    ends_early = not patch.diff.startswith(b"diff --git ") or b"\nLaunchguard-Slug: " in patch.diff
+    line = patch.diff.splitlines()[0].decode("utf-8", "replace")
+    return f"the message has the line {line!r}, where git cuts it; indent or reword that line" if ends_early else None
+
+
+def _trailer_faults(patch: PatchFile, where: str) -> Iterator[str]:
     for trailer in TRAILERS:
         values = [value for key, value in patch.trailers if key == trailer.key]
         if not values:
@@ -61,13 +83,6 @@ def header_faults(patch: PatchFile) -> Iterator[str]:
     named = patch.trailer("Launchguard-Slug")
     if named is not None and named != patch.slug:
         yield f"{where}: Launchguard-Slug is {named!r}; the file's name says {patch.slug!r}"
-    if not patch.diff.startswith(b"diff --git "):
-        line = patch.diff.splitlines()[0].decode("utf-8", "replace")
-        yield f"{where}: the message has the line {line!r}, where git cuts it; indent or reword that line"
-    if not patch.subject.strip():
-        yield f"{where}: no subject"
-    if "<" not in patch.author or "@" not in patch.author:
-        yield f"{where}: From is {patch.author!r}; wanted a name and <mail>"
 
 
 def is_merged(patch: PatchFile) -> bool:

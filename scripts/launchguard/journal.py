@@ -6,6 +6,7 @@ moment the step counts. From there it only goes forward, in this process or in t
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from typing import TYPE_CHECKING
 
@@ -32,8 +33,8 @@ def write(folder: Path, files: Mapping[str, bytes | None]) -> None:
         folder: where.
         files: new content by file name; files that have it already are left alone.
     """
+    recover(folder)
     aside = folder / FOLDER
-    shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir()
     step = Step(
         moved=tuple(
@@ -45,7 +46,7 @@ def write(folder: Path, files: Mapping[str, bytes | None]) -> None:
         (aside / name).write_bytes(files[name] or b"")
     (aside / "step").write_bytes(msgspec.json.encode(step))
     (aside / "step").rename(aside / "commit")
-    recover(folder)
+    finish(folder)
 
 
 def _differs(path: Path, content: bytes) -> bool:
@@ -53,14 +54,21 @@ def _differs(path: Path, content: bytes) -> bool:
 
 
 def recover(folder: Path) -> None:
-    """Finish a step that was decided, or drop one that was not."""
+    """Finish a step that was decided, or drop one that was not; only for who may write the folder now."""
+    finish(folder)
+    shutil.rmtree(folder / FOLDER, ignore_errors=True)
+
+
+def finish(folder: Path) -> None:
+    """Finish a step that was decided; any number of processes may do so at once."""
     aside = folder / FOLDER
-    commit = aside / "commit"
-    if commit.is_file():
-        step = msgspec.json.decode(commit.read_bytes(), type=Step)
-        for name in step.moved:
-            if (aside / name).is_file():  # else an interrupted process has moved it already
-                (aside / name).replace(folder / name)
-        for name in step.removed:
-            (folder / name).unlink(missing_ok=True)
+    try:
+        step = msgspec.json.decode((aside / "commit").read_bytes(), type=Step)
+    except FileNotFoundError:
+        return
+    for name in step.moved:
+        with contextlib.suppress(FileNotFoundError):  # an interrupted process has moved it already
+            (aside / name).replace(folder / name)
+    for name in step.removed:
+        (folder / name).unlink(missing_ok=True)
     shutil.rmtree(aside, ignore_errors=True)

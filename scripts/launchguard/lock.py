@@ -17,7 +17,7 @@ HEADER = "# Made by `launchguard lanes lock` from {lane}.in, with packages uploa
 
 
 def lock_path(project: Project, track: Track, lane: Lane) -> Path:
-    return project.track_folder(track.name) / "lanes" / f"{lane.name}.txt"
+    return project.track_folder(track.name) / "lanes" / f"{lane.lock or lane.name}.txt"
 
 
 def require_lock(project: Project, track: Track, lane: Lane) -> Path:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _TRAILER = re.compile(r"^([A-Za-z][A-Za-z0-9-]*): (.*)$")
-# The first line of the diff ends the message; git am cuts at these too, wherever they stand.
-_DIFF_START = re.compile(rb"^(diff --git |---(?: |$)|diff -|Index: )", re.MULTILINE)
+# The first line of the diff ends the message; git am, or git apply, cuts at these too, wherever they stand.
+_DIFF_START = re.compile(rb"^(?:diff --git |---(?:\s|$)|diff -|Index: |@@ -\d|From .*\d:\d\d:\d\d \d{4})", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,16 @@ def parse_patch(slug: str, content: bytes) -> PatchFile:
 
 def read_patch(folder: Path, slug: str) -> PatchFile:
     """Read `<slug>.patch` in a track's folder; see `parse_patch`."""
+    return parse_patch(slug, patch_bytes(folder, slug))
+
+
+def patch_bytes(folder: Path, slug: str) -> bytes:
+    """Give the content of `<slug>.patch` in a track's folder.
+
+    Raises:
+        LaunchguardError: there is no such file.
+    """
     path = folder / f"{slug}.patch"
     if not path.is_file():
         raise LaunchguardError(f"the series names {slug}, but there is no {path.name} in {folder}")
-    return parse_patch(slug, path.read_bytes())
+    return path.read_bytes()

@@ -147,11 +147,17 @@ def _session(
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    for sign, patience in ((signal.SIGINT, GRACE_SECONDS), (signal.SIGTERM, GRACE_SECONDS), (signal.SIGKILL, None)):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, sign)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(patience)
-            break
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)  # children that outlived their parent
+    try:
+        for sign in (signal.SIGINT, signal.SIGTERM):
+            _signal_group(process, sign)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(GRACE_SECONDS)
+                break
+    finally:  # also when a second Ctrl-C ends the patience; and for children that outlived their parent
+        _signal_group(process, signal.SIGKILL)
+        process.wait()
+
+
+def _signal_group(process: subprocess.Popen[bytes], sign: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # all gone, or (macOS) all but the zombie
+        os.killpg(process.pid, sign)

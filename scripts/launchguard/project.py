@@ -28,7 +28,7 @@ class Project:
 
     @property
     def build(self) -> Path:
-        return Path(os.environ.get("LAUNCHGUARD_BUILD") or self.root / "build")
+        return self.root / (os.environ.get("LAUNCHGUARD_BUILD") or "build")
 
     @property
     def cache(self) -> Path:

@@ -18,7 +18,7 @@ from launchguard.database import database_template
 from launchguard.process import run_logged
 from launchguard.results import SuiteRun, TestResult, read_junit
 from launchguard.snapshot import export_tree
-from launchguard.suites import Invocation, Suite, invocations
+from launchguard.suites import SERIES, Invocation, Suite, invocations
 from launchguard.venv import Contents, Variant, Venv, lane_contents, lane_venv
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 TESTKIT = Path(__file__).with_name("testkit")
 # Raised when what a cached result means has changed.
-RESULT_FORMAT = 1
+RESULT_FORMAT = 2
 _PERCENT = re.compile(rb"\[ *(\d+)%\]")
 # pytest's codes for: all passed, some failed, interrupted, no tests left after -k or --lf.
 PASSED, FAILED, INTERRUPTED, NONE_COLLECTED = 0, 1, 2, 5
@@ -101,6 +101,7 @@ def _key(job: Job, contents: Contents, options: Options) -> str:
         "tests": [job.tree.git.line("rev-parse", f"{job.tests_from}:{folder}") for folder in folders],
         "testkit": _folder_digest(TESTKIT),
         "deselected": job.deselected(),
+        "database": job.lane.database,
         "expression": options.expression,
     }
     return hashlib.sha256(msgspec.json.encode(inputs)).hexdigest()[:32]
@@ -116,26 +117,44 @@ def _folder_digest(folder: Path) -> str:
 def _execute(project: Project, job: Job, venv: Venv, options: Options) -> SuiteRun:
     folder = project.build / "runs" / job.tree.track.name / job.lane.name / f"{job.suite.name}-{job.variant}"
     source = export_tree(project, job.tree.git, job.tests_from)
-    database = database_template(project, venv)
     started = time.monotonic()
     tests: list[TestResult] = []
     complete = True
-    for call in invocations(job.suite, job.tree, job.lane, job.revision):
-        here = folder / call.part
-        shutil.rmtree(here, ignore_errors=True)
-        here.mkdir(parents=True)
-        environment = test_environment(venv, home=here, database=database)
-        command = _command(job, call, venv, here, options)
-        log = here / "log.txt"
-        try:
-            with console.percent_progress(f"{job.name} ({call.part})") as tell:
-                code = run_logged(command, log=log, cwd=source, env=environment, watch=_watch(log, tell))
-        except KeyboardInterrupt as interrupt:
+    with database_template(project, venv, job.lane) as database:
+        for call in invocations(job.suite, job.tree, job.lane, job.revision):
+            here = folder / call.part
+            try:
+                complete = _call_pytest(job, call, venv, options, Place(here, source, database)) and complete
+            except KeyboardInterrupt as interrupt:
+                tests += read_junit(here / "junit.xml")
+                raise Interrupted(_finished(job, tests, started, folder, complete=False)) from interrupt
             tests += read_junit(here / "junit.xml")
-            raise Interrupted(_finished(job, tests, started, folder, complete=False)) from interrupt
-        tests += read_junit(here / "junit.xml")
-        complete = complete and code in {PASSED, FAILED, NONE_COLLECTED} and (here / "junit.xml").is_file()
     return _finished(job, tests, started, folder, complete=complete)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a pytest call happens: its own folder, the tree's files, the database to copy."""
+
+    folder: Path
+    source: Path
+    database: str
+
+
+def _call_pytest(job: Job, call: Invocation, venv: Venv, options: Options, place: Place) -> bool:
+    """Run pytest once; whether it came to an end of its own and wrote its results."""
+    shutil.rmtree(place.folder, ignore_errors=True)
+    place.folder.mkdir(parents=True)
+    log = place.folder / "log.txt"
+    with console.percent_progress(f"{job.name} ({call.part})") as tell:
+        code = run_logged(
+            _command(job, call, venv, place.folder, options),
+            log=log,
+            cwd=place.source,
+            env=test_environment(venv, home=place.folder, database=place.database),
+            watch=_watch(log, tell),
+        )
+    return code in {PASSED, FAILED, NONE_COLLECTED} and (place.folder / "junit.xml").is_file()
 
 
 class Interrupted(KeyboardInterrupt):
@@ -163,14 +182,20 @@ def _command(job: Job, call: Invocation, venv: Venv, here: Path, options: Option
     words = [str(venv.python), "-m", "pytest", *call.paths, "-q", "-c", str(TESTKIT / "pytest.ini")]
     words += ["--rootdir=.", "--confcutdir=.", "-p", "tests_common.pytest_plugin", f"--junitxml={here / 'junit.xml'}"]
     cache = here.parent.parent / "pytest-cache" / f"{job.suite.name}-{job.variant}-{call.part}"
-    words += ["-p", "cacheprovider", "-o", f"cache_dir={cache}"]
+    words += ["-o", f"cache_dir={cache}"]
     words += ["-n", str(options.jobs), "--dist", "loadfile"] if options.jobs > 1 else []
     words += [word for test in job.deselected() for word in ("--deselect", test)]
+    words += [f"--ignore={path}" for path in _series_tests(job)] if job.suite.paths else []
     words += ["-k", options.expression] if options.expression else []
     return [*words, "--last-failed"] if options.last_failed else words
 
 
-def test_environment(venv: Venv, *, home: Path, database: Path) -> Mapping[str, str]:
+def _series_tests(job: Job) -> list[str]:
+    """List the tests that the series brings: a suite of their own, left out of those that were there before."""
+    return [path for call in invocations(SERIES, job.tree, job.lane, job.revision) for path in call.paths]
+
+
+def test_environment(venv: Venv, *, home: Path, database: str) -> Mapping[str, str]:
     """Give the whole environment of a test process: none of the user's settings reach it."""
     return {
         "PATH": f"{venv.folder / 'bin'}:{os.environ.get('PATH', os.defpath)}",
@@ -181,7 +206,7 @@ def test_environment(venv: Venv, *, home: Path, database: Path) -> Mapping[str, 
         "PYTHONPATH": str(TESTKIT),
         "PYTHONUNBUFFERED": "1",
         "AIRFLOW_HOME": str(home / "airflow"),
-        "LAUNCHGUARD_DB_TEMPLATE": str(database),
+        "LAUNCHGUARD_DB_TEMPLATE": database,
     }
 
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from launchguard import journal
-from launchguard.apply import AM_OPTIONS, scratch_worktree
-from launchguard.basetree import BASE_REF
+from launchguard.apply import AM_OPTIONS, commit_series, scratch_worktree
 from launchguard.errors import LaunchguardError
+from launchguard.export import export
 from launchguard.patchfile import read_patch
-from launchguard.refresh import export
 from launchguard.series import read_series
-from launchguard.trial import PatchTrial, try_series
-from launchguard.upstreamed import Upstreamed, find_upstreamed
+from launchguard.trial import PatchTrial, failures, try_series
+from launchguard.upstreamed import Evidence, Upstreamed, find_upstreamed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
     from launchguard.fetch import Tree
     from launchguard.gitcmd import Git
     from launchguard.project import Project
-
-OLD_BASE_REF = "refs/launchguard/onto-from"
 
 
 class Carried(StrEnum):
@@ -74,21 +71,35 @@ def rebase(project: Project, tree: Tree, onto: Tree, *, write: bool = False) -> 
         write: put the patches into the other track's folder.
 
     Raises:
-        LaunchguardError: with `write`, when the other track has a series of its own.
+        LaunchguardError: the series does not apply to its own track, or (with `write`) the other track has a
+            series already.
     """
     folder, target = project.track_folder(tree.track.name), project.track_folder(onto.track.name)
     slugs = read_series(folder)
     if write and read_series(target):
         raise LaunchguardError(f"track {onto.track.name} has a series of its own; empty its series file first")
-    git = onto.git
-    git.run("fetch", "--quiet", "--no-tags", tree.git.folder, f"+{BASE_REF}:{OLD_BASE_REF}")
-    history = OLD_BASE_REF if git.run("merge-base", OLD_BASE_REF, onto.base, check=False).code == 0 else None
-    trials = {trial.slug: trial for trial in try_series(git, onto.base, folder, slugs)}
-    with project.lock(git.folder.name), scratch_worktree(onto) as scratch:
-        carried = tuple(_carry(scratch, folder, trials[slug], history=history, new=onto.base) for slug in slugs)
+    _make_preimages(project, tree, slugs)
+    trials = try_series(onto.git, onto.base, folder, slugs)
+    with project.lock(onto.git.folder.name), scratch_worktree(onto) as plain:
+        scratch = replace(plain, borrowed=tree.git.folder)
+        related = scratch.run("merge-base", tree.base, onto.base, check=False).code == 0
+        history = tree.base if related else None
+        carried = tuple(_carry(scratch, folder, trial, history=history, new=onto.base) for trial in trials)
         patches = export(scratch, onto.base, "HEAD")
     written = _write(folder, target, slugs, patches) if write else ()
     return Rebased(tree.track.name, onto.track.name, carried, written)
+
+
+def _make_preimages(project: Project, tree: Tree, slugs: list[str]) -> None:
+    """Have the tree's repository hold every file that a patch stands on: a three-way merge starts from these."""
+    folder = project.track_folder(tree.track.name)
+    failed = [trial.slug for trial in failures(try_series(tree.git, tree.base, folder, slugs))]
+    if failed:
+        raise LaunchguardError(
+            f"{', '.join(failed)} of track {tree.track.name} do not apply to their own base; see `launchguard apply`"
+        )
+    with project.lock(tree.git.folder.name):
+        commit_series(tree, folder, slugs)
 
 
 def _carry(scratch: Git, folder: Path, trial: PatchTrial, *, history: str | None, new: str) -> PatchCarried:
@@ -101,7 +112,7 @@ def _carry(scratch: Git, folder: Path, trial: PatchTrial, *, history: str | None
         if scratch.run("am", *AM_OPTIONS, *options, path, check=False).code == 0:
             if scratch.resolve("HEAD") != before:
                 return PatchCarried(trial.slug, outcome, (), trial)
-            break
+            return PatchCarried(trial.slug, Carried.UPSTREAM, (Upstreamed(Evidence.NOTHING_LEFT),), trial)
         conflicts = scratch.line("diff", "--name-only", "--diff-filter=U").split("\n")
         scratch.run("am", "--abort", check=False)
     return PatchCarried(trial.slug, Carried.NEEDS_WORK, (), trial, tuple(name for name in conflicts if name))
@@ -111,6 +122,7 @@ def _write(folder: Path, target: Path, slugs: list[str], patches: dict[str, byte
     files: dict[str, bytes | None] = {
         f"{slug}.patch": patches.get(slug, (folder / f"{slug}.patch").read_bytes()) for slug in slugs
     }
-    files["series"] = (folder / "series").read_bytes()
+    series = folder / "series"
+    files["series"] = series.read_bytes() if series.is_file() else b""
     journal.write(target, files)
     return tuple(files)

@@ -11,6 +11,7 @@ from launchguard import console
 from launchguard.compare import Verdict, judge
 from launchguard.errors import Exit, LaunchguardError
 from launchguard.pytestrun import Interrupted, Job, Options, run_job
+from launchguard.results import Outcome
 from launchguard.suites import Suite, invocations
 from launchguard.venv import Variant
 
@@ -108,6 +109,9 @@ def _run_suite(project: Project, plan: Plan, lane: Lane, suite: Suite, options: 
 
 def _tell(verdict: Verdict) -> None:
     run = verdict.run
-    counts = ", ".join(f"{run.count(outcome)} {outcome}" for outcome in ("passed", "failed", "skipped"))  # type: ignore[arg-type]
+    counts = ", ".join(f"{run.count(outcome)} {outcome}" for outcome in Outcome)
     took = "cached" if run.cached else f"{run.seconds:.0f} s"
-    console.note(f"{run.lane} {run.suite}: {counts} ({took}){'' if run.complete else ', INCOMPLETE'}")
+    console.note(f"{run.lane} {run.suite}: {counts} ({took})")
+    for one in (run, verdict.baseline):
+        if one is not None and not (one.complete and one.tests):
+            console.warn(f"{one.lane} {one.suite} {one.variant} gave no whole result; its log: {one.log}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from launchguard import journal
 from launchguard.errors import LaunchguardError
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ def parse_series(text: str) -> list[str]:
 
 
 def read_series(folder: Path) -> list[str]:
-    """Read the series file of a track's folder; a missing file is an empty series."""
+    """Read the series file of a track's folder, after any interrupted refresh; a missing file is an empty series."""
+    journal.finish(folder)
     path = folder / "series"
     return parse_series(path.read_text(encoding="utf-8")) if path.is_file() else []
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from launchguard.gitcmd import Git
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from launchguard.project import Project
 
 
@@ -19,10 +19,11 @@ def tree_id(git: Git, revision: str) -> str:
 
 def work_tree_id(git: Git) -> str:
     """Write what stands in the work tree now, committed or not, as a git tree; the user's index stays as it is."""
-    index = Git(git.folder, index=git.folder / ".git" / "launchguard-snapshot-index")
-    index.run("read-tree", "HEAD")
-    index.run("add", "--all", ".")
-    return index.line("write-tree")
+    with tempfile.TemporaryDirectory(prefix="launchguard-snapshot-") as scratch:
+        index = Git(git.folder, index=Path(scratch) / "index")
+        index.run("read-tree", "HEAD")
+        index.run("add", "--all", ".")
+        return index.line("write-tree")
 
 
 def export_tree(project: Project, git: Git, revision: str) -> Path:

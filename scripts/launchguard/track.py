@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -58,7 +58,7 @@ class Lane(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One environment that tests a track.
 
     `patched` names the parts that come from the tree; all others are the released ones that the lane's
-    lock names.
+    lock names. `lock` is the lane whose lock is used, where that is another one's.
     """
 
     name: str
@@ -67,9 +67,11 @@ class Lane(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     patched: tuple[str, ...]
     suites: tuple[str, ...]
     breeze: Breeze = Breeze()
+    database: Literal["sqlite", "postgresql"] = "sqlite"
+    lock: str | None = None
 
 
-class TestNote(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Exemption(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A test that is left out, or known to fail, with the reason; no `lanes` means all of them."""
 
     suite: str
@@ -94,8 +96,8 @@ class Track(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     base_commit: str
     parts: tuple[Part, ...]
     lanes: tuple[Lane, ...] = ()
-    deselected: tuple[TestNote, ...] = ()
-    known_failures: tuple[TestNote, ...] = ()
+    deselected: tuple[Exemption, ...] = ()
+    known_failures: tuple[Exemption, ...] = ()
 
     def part(self, name: str) -> Part:
         return next(part for part in self.parts if part.name == name)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from launchguard.interpreters import find_python
 from launchguard.process import run
 from launchguard.snapshot import export_tree
-from launchguard.uv import ruff_command
+from launchguard.uv import ruff_command, uv_environment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from launchguard.fetch import Tree
@@ -31,7 +31,7 @@ def tree_faults(project: Project, tree: Tree, head: str) -> Iterator[str]:
     yield from _licence_faults(folder, [path for status, path in pairs if status == "A"])
     python = [path for path in present if path.endswith(".py")]
     if python:
-        yield from _ruff_faults(folder, python)
+        yield from _ruff_faults(folder, python, ruff_command(tree.track.packages_until))
         yield from _compile_faults(folder, python, tree.track.lanes[0].python if tree.track.lanes else "3.10")
 
 
@@ -43,9 +43,9 @@ def _licence_faults(folder: Path, added: list[str]) -> Iterator[str]:
                 yield f"{path}: a new file without the Apache licence header"
 
 
-def _ruff_faults(folder: Path, paths: list[str]) -> Iterator[str]:
+def _ruff_faults(folder: Path, paths: list[str], ruff: Sequence[str]) -> Iterator[str]:
     for words in (("check", "--quiet", "--output-format=concise"), ("format", "--check", "--quiet")):
-        ended = run(*ruff_command(), *words, "--no-cache", *paths, cwd=folder, check=False)
+        ended = run(*ruff, *words, "--no-cache", *paths, cwd=folder, env=uv_environment(), check=False)
         if ended.code:
             lines = [line for line in (ended.text + ended.messages).splitlines() if line.strip()]
             yield from (f"ruff {words[0]}: {line}" for line in lines or [f"exit code {ended.code}"])

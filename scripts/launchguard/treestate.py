@@ -10,17 +10,19 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from launchguard.errors import LaunchguardError
 from launchguard.snapshot import work_tree_id
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
     from pathlib import Path
 
     from launchguard.fetch import Tree
     from launchguard.gitcmd import Git
 
 BACKUPS = "refs/launchguard/backup"
+BRANCH = "launchguard"
+# What a git that was killed in the middle of a move leaves behind.
+LOCKS = ("index.lock", "HEAD.lock", f"refs/heads/{BRANCH}.lock")
 
 
 class TreeState(msgspec.Struct, frozen=True):
@@ -51,14 +53,11 @@ def save_state(git: Git, state: TreeState) -> None:
     aside.replace(_record(git))
 
 
-def series_key(tree: Tree, folder: Path, slugs: Sequence[str]) -> str:
-    """Hash everything that an application's result depends on."""
+def series_key(tree: Tree, patches: Mapping[str, bytes]) -> str:
+    """Hash everything that an application's result depends on: the base, and the patches by slug in order."""
     digest = hashlib.sha256(tree.base.encode())
-    for slug in slugs:
-        path = folder / f"{slug}.patch"
-        if not path.is_file():
-            raise LaunchguardError(f"the series names {slug}, but there is no {path.name} in {folder}")
-        digest.update(f"\0{slug}\0".encode() + path.read_bytes())
+    for slug, content in patches.items():
+        digest.update(f"\0{slug}\0{len(content)}\0".encode() + content)
     return digest.hexdigest()
 
 
@@ -74,12 +73,17 @@ def unknown_work(tree: Tree, *, folder: Path) -> str | None:
     operation = git.open_operation()
     if operation is not None:
         return f"a {operation} is half done in {git.folder}; finish or abort it there first"
-    head = git.resolve("HEAD") or ""
-    if head not in {state.head, state.moving, tree.base}:
+    if _unknown_tips(tree, state):
         return _advice(git, f"commits that {folder} does not have")
     if git.changes() and not state.moving:
         return _advice(git, "uncommitted changes")
     return None
+
+
+def _unknown_tips(tree: Tree, state: TreeState) -> list[str]:
+    """List the commits at HEAD and at our branch that are not ours; a half-done rebase has both."""
+    tips = [tree.git.resolve(name) for name in ("HEAD", f"refs/heads/{BRANCH}")]
+    return [tip for tip in dict.fromkeys(tips) if tip and tip not in {state.head, state.moving, tree.base}]
 
 
 def _advice(git: Git, what: str) -> str:
@@ -96,9 +100,11 @@ def back_up(tree: Tree) -> str | None:
         The ref's name, or None when there was nothing to keep.
     """
     git = tree.git
-    if git.open_operation() is None and git.resolve("HEAD") == load_state(git).head and not git.changes():
+    tips = _unknown_tips(tree, load_state(git))
+    if git.open_operation() is None and not tips and not git.changes():
         return None
-    commit = git.line("commit-tree", work_tree_id(git), "-p", "HEAD", "-m", "Work set aside by launchguard")
+    parents = [word for tip in dict.fromkeys([git.line("rev-parse", "HEAD"), *tips]) for word in ("-p", tip)]
+    commit = git.line("commit-tree", work_tree_id(git), *parents, "-m", "Work set aside by launchguard")
     ref = f"{BACKUPS}/{commit[:12]}"
     git.run("update-ref", ref, commit)
     return ref
@@ -114,9 +120,10 @@ def move_branch(tree: Tree, commit: str, state: TreeState) -> None:
     """
     git = tree.git
     save_state(git, msgspec.structs.replace(load_state(git), moving=commit))
-    (git.folder / ".git" / "index.lock").unlink(missing_ok=True)  # we hold the tree's lock: it is a dead git's
+    for name in LOCKS:
+        (git.folder / ".git" / name).unlink(missing_ok=True)  # we hold the tree's lock: they are a dead git's
     for operation in ("am", "rebase", "cherry-pick"):
         git.run(operation, "--quit", check=False)
-    git.run("checkout", "--quiet", "--force", "-B", "launchguard", commit)
+    git.run("checkout", "--quiet", "--force", "-B", BRANCH, commit)
     git.run("clean", "--quiet", "-d", "--force")
     save_state(git, state)

@@ -9,7 +9,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from launchguard.errors import LaunchguardError
 from launchguard.gitcmd import Git
+from launchguard.patchfile import parse_patch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
     from launchguard.process import Completed
 
 _OFFSET = re.compile(r"Hunk #\d+ succeeded at \d+ \(offset (-?\d+) lines?\)")
-_CHECKING = re.compile(r"^Checking patch (.+?)(?: => (.+?))?\.\.\.$")
 
 
 class Outcome(StrEnum):
@@ -96,11 +97,12 @@ def touched_paths(git: Git, patch: Path) -> list[str] | None:
 
 def _try_patch(index: Git, patch: Path, slug: str, failed: dict[str, str]) -> PatchTrial:
     paths = touched_paths(index, patch)
-    if paths is None:
-        return PatchTrial(slug, (FileTrial("", Outcome.CORRUPT, _corruption(index, patch)),))
+    fault = _corruption(index, patch) if paths is None else _header_fault(slug, patch)
+    if paths is None or fault:
+        return PatchTrial(slug, (FileTrial("", Outcome.CORRUPT, fault),))
     whole = index.run("apply", "--cached", "-v", patch, check=False)
     if whole.code == 0:
-        offsets = _offsets(whole)
+        offsets = _offsets(whole, paths)
         return PatchTrial(slug, tuple(_applied(path, offsets) for path in paths))
     return PatchTrial(slug, tuple(_try_file(index, patch, path, failed) for path in paths))
 
@@ -109,7 +111,7 @@ def _try_file(index: Git, patch: Path, path: str, failed: dict[str, str]) -> Fil
     only = f"--include={_literal(path)}"
     tried = index.run("apply", "--cached", "-v", only, patch, check=False)
     if tried.code == 0:
-        return _applied(path, _offsets(tried))
+        return _applied(path, _offsets(tried, [path]))
     reverse = index.run("apply", "--cached", "--check", "-R", only, patch, check=False)
     outcome = Outcome.ALREADY_APPLIED if reverse.code == 0 else _reason(tried.messages)
     return FileTrial(path, outcome, _first_error(tried.messages), failed.get(path))
@@ -119,13 +121,12 @@ def _applied(path: str, offsets: dict[str, str]) -> FileTrial:
     return FileTrial(path, Outcome.OFFSET, offsets[path]) if path in offsets else FileTrial(path, Outcome.CLEAN)
 
 
-def _offsets(completed: Completed) -> dict[str, str]:
-    """Map each file with moved hunks to a text that names the offsets in lines."""
+def _offsets(completed: Completed, paths: Sequence[str]) -> dict[str, str]:
+    """Map each file with moved hunks to a text that names the offsets in lines; git goes through `paths` in order."""
     found: dict[str, list[str]] = {}
-    path = ""
+    path, rest = "", iter(paths)
     for line in completed.messages.splitlines():
-        checking = _CHECKING.match(line)
-        path = (checking[2] or checking[1]) if checking else path
+        path = next(rest, path) if line.startswith("Checking patch ") else path
         moved = _OFFSET.search(line)
         if moved:
             found.setdefault(path, []).append(f"{int(moved[1]):+d}")
@@ -142,7 +143,15 @@ def _reason(messages: str) -> Outcome:
 
 def _first_error(messages: str) -> str:
     errors = (line.removeprefix("error: ") for line in messages.splitlines() if line.startswith("error: "))
-    return next(errors, "")
+    return next((error for error in errors if error != "while searching for:"), "")  # the lines it looked for follow
+
+
+def _header_fault(slug: str, patch: Path) -> str:
+    try:
+        parse_patch(slug, patch.read_bytes())
+    except LaunchguardError as error:
+        return str(error)
+    return ""
 
 
 def _corruption(index: Git, patch: Path) -> str:

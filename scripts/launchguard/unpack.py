@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tarfile
+import zlib
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
@@ -36,8 +37,8 @@ def read_sdist(path: Path) -> Iterator[SourceFile]:
     try:
         with tarfile.open(path, "r:gz") as archive:
             yield from _members(archive, path.name)
-    except (tarfile.TarError, EOFError, OSError) as error:
-        raise LaunchguardError(f"{path.name} is not a whole .tar.gz archive ({error}); run fetch again") from error
+    except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
+        raise LaunchguardError(f"{path.name} is not a whole .tar.gz archive: {error}") from error
 
 
 def _members(archive: tarfile.TarFile, name: str) -> Iterator[SourceFile]:
@@ -63,6 +64,7 @@ def _members(archive: tarfile.TarFile, name: str) -> Iterator[SourceFile]:
 
 def _safe_parts(member: str, name: str) -> tuple[str, ...]:
     path = PurePosixPath(member)
-    if path.is_absolute() or ".." in path.parts or ".git" in path.parts or "\\" in member or not path.parts:
+    inside = not path.is_absolute() and path.parts and not {"..", ".git"} & {part.lower() for part in path.parts}
+    if not inside or "\\" in member:
         raise LaunchguardError(f"{name} holds a path that leaves the tree: {member!r}; refused")
     return path.parts

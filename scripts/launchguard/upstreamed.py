@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from launchguard.gitcmd import Git
+from launchguard.trial import touched_paths
 
 if TYPE_CHECKING:
+    from launchguard.gitcmd import Git
     from launchguard.patchfile import PatchFile
 
 
 class Evidence(StrEnum):
-    """Why a patch is held to be upstream already; the first two are proof, a subject is a hint."""
+    """Why a patch is held to be upstream already; a subject is only a hint, the others are proof."""
 
     REVERSE_APPLIES = "the new base already holds its whole change"
     PATCH_ID = "a commit between the bases makes the same change"
+    NOTHING_LEFT = "a three-way merge leaves nothing of it to do"
     SUBJECT = "a commit between the bases has its subject"
 
 
@@ -43,17 +45,14 @@ def find_upstreamed(git: Git, patch: PatchFile, path: Path, *, old: str | None, 
     found = [Upstreamed(Evidence.REVERSE_APPLIES)] if _reverse_applies(git, path, new) else []
     if old is None:
         return found
-    commits = git.line("rev-list", "--no-merges", f"{old}..{new}", "--", *_paths(git, path)).split()
+    paths = touched_paths(git, path) or []
+    commits = git.line("--literal-pathspecs", "rev-list", "--no-merges", f"{old}..{new}", "--", *paths).split()
     return found + _same_patch_id(git, path, commits) + _same_subject(git, patch, commits)
-
-
-def _paths(git: Git, path: Path) -> list[str]:
-    return [line.split("\t")[2] for line in git.run("apply", "--numstat", path, check=False).text.splitlines()]
 
 
 def _reverse_applies(git: Git, path: Path, new: str) -> bool:
     with tempfile.TemporaryDirectory(prefix="launchguard-reverse-") as scratch:
-        index = Git(git.folder, index=Path(scratch) / "index")
+        index = replace(git, index=Path(scratch) / "index")
         index.run("read-tree", new)
         return index.run("apply", "--cached", "--check", "-R", path, check=False).code == 0
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def uv_program() -> str:
-    """Find uv: what the environment names, PATH, or the one beside our own Python."""
-    beside = Path(sys.executable).with_name("uv")
-    named = os.environ.get("LAUNCHGUARD_UV") or shutil.which("uv") or (str(beside) if beside.is_file() else None)
+    """Find uv: what the environment names, PATH, or the one that justw brought."""
+    brought = Path(sys.prefix).parent / "bootstrap" / "bin" / "uv"
+    named = os.environ.get("LAUNCHGUARD_UV") or shutil.which("uv") or (str(brought) if brought.is_file() else None)
     if named is None:
         raise LaunchguardError("no uv here; start launchguard through ./justw, which brings it, or pip install uv")
     return named
@@ -39,5 +39,11 @@ def uv(*words: str | os.PathLike[str], check: bool = True, cwd: Path | None = No
     return run(uv_program(), *words, env=uv_environment(), check=check, cwd=cwd)
 
 
-def ruff_command() -> Sequence[str]:
-    return (sys.executable, "-m", "ruff")
+def ruff_command(until: str) -> Sequence[str]:
+    """Give the ruff that was the newest one on a day, since its default rules grow.
+
+    Args:
+        until: the day, as in a track's `packages_until`.
+    """
+    named = os.environ.get("LAUNCHGUARD_RUFF")
+    return (named,) if named else (uv_program(), "tool", "run", "--quiet", "--exclude-newer", until, "ruff")

@@ -137,17 +137,27 @@ def show_lanes(project: Project, track: Track, *, as_json: bool) -> int:
     from launchguard.lock import lock_path  # noqa: PLC0415
 
     rows = [
-        {"lane": lane.name, "python": lane.python, "airflow": lane.airflow, "patched": lane.patched, "suites": lane.suites,
-         "skip_providers": lane.breeze.skip_providers, "locked": lock_path(project, track, lane).is_file()}
+        {
+            "lane": lane.name,
+            "python": lane.python,
+            "airflow": lane.airflow,
+            "database": lane.database,
+            "patched": lane.patched,
+            "suites": lane.suites,
+            "skip_providers": lane.breeze.skip_providers,
+            "locked": lock_path(project, track, lane).is_file(),
+        }
         for lane in track.lanes
-    ]  # fmt: skip
+    ]
     if as_json:
         console.show_json({"track": track.name, "lanes": rows})
         return Exit.GOOD
-    table = Table("lane", "python", "airflow", "patched parts", "suites", "lock", box=None, pad_edge=False)
+    table = Table("lane", "python", "airflow", "database", "patched parts", "suites", "lock", box=None, pad_edge=False)
     for lane, row in zip(track.lanes, rows, strict=True):
         lock = "locked" if row["locked"] else "none"
-        table.add_row(lane.name, lane.python, lane.airflow, ", ".join(lane.patched), ", ".join(lane.suites), lock)
+        table.add_row(
+            lane.name, lane.python, lane.airflow, lane.database, ", ".join(lane.patched), ", ".join(lane.suites), lock
+        )
     console.OUT.print(table)
     return Exit.GOOD
 
@@ -167,7 +177,7 @@ def show_report(report: Report, page: Path, *, as_json: bool) -> int:
     table = Table("lane", "python", "airflow", "suite", box=None, pad_edge=False)
     for heading in ("passed", "failed", "skipped", "regressions"):
         table.add_column(heading, justify="right")
-    table.add_column("without the series")
+    table.add_column("unpatched")
     table.add_column("seconds", justify="right")
     table.add_column("state")
     for row in (row_of(report, verdict) for verdict in report.verdicts):
