@@ -1,0 +1,143 @@
+"""A whole Airflow on a stand-in for Kubernetes."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from launchguard import console
+from launchguard.lab.airflow.component import Component, Role
+from launchguard.lab.airflow.database import airflow_url, fresh_database
+from launchguard.lab.airflow.environment import Site, control_env, worker_image, write_pod_template
+from launchguard.lab.airflow.rest import Rest, wait_until
+from launchguard.lab.history import History
+from launchguard.lab.kubeconfig import write_kubeconfig
+from launchguard.lab.kubelet.settings import KubeletSettings
+from launchguard.lab.standin import RunningStandIn, StandInSettings, running
+from launchguard.process import run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+_READY_WITHIN: Final = 180.0
+
+
+@dataclass(frozen=True, slots=True)
+class Blueprint:
+    """What to deploy.
+
+    Args:
+        venv: the installation of Airflow, with psycopg2 and asyncpg.
+        dags: the folder of Dags.
+        schedulers: the names of as many schedulers; the API stand-in and its faults know them by these.
+        triggerer: whether deferred tasks are to go on.
+        settings: more of Airflow's settings.
+        pods_at_once: how many pods the one node takes: a worker costs about 5 s of CPU to start.
+    """
+
+    venv: Path
+    dags: Path
+    schedulers: Sequence[str] = ("scheduler-a", "scheduler-b")
+    triggerer: bool = False
+    settings: Mapping[str, str] = field(default_factory=dict)
+    pods_at_once: int = 4
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """An Airflow that runs."""
+
+    site: Site
+    cluster: RunningStandIn
+    history: History
+    rest: Rest
+    components: Mapping[str, Component]
+    database: str
+
+    def check(self) -> None:
+        """Make sure that nothing ended by itself.
+
+        Raises:
+            LaunchguardError: a component has; the message has the last lines of its log.
+        """
+        for component in self.components.values():
+            component.check()
+
+
+@contextlib.contextmanager
+def deployed(folder: Path, blueprint: Blueprint) -> Iterator[Deployment]:
+    """Start a cluster, a database and all of Airflow; give it once it is ready, and leave nothing behind.
+
+    Args:
+        folder: for logs, history and settings.
+
+    Raises:
+        LaunchguardError: something did not come up.
+    """
+    with contextlib.ExitStack() as stack:
+        database = stack.enter_context(fresh_database())
+        site = Site(
+            folder, blueprint.venv, blueprint.dags, airflow_url(database), _free_port(), settings=blueprint.settings
+        )
+        cluster = stack.enter_context(running(folder, _cluster_settings(site, blueprint)))
+        history = stack.enter_context(History(folder / "history.jsonl", "lab"))
+        _prepare(site, cluster.url)
+        components = _components(site, blueprint, cluster.url, history)
+        for component in components.values():
+            # No graceful end: a scheduler may take 20 s for its own, and what it would leave is thrown away.
+            stack.callback(component.kill)
+            component.start()
+        deployment = Deployment(site, cluster, history, Rest(site.api_url), components, database)
+        with console.working("starting Airflow"):
+            _await_ready(deployment, blueprint)
+        yield deployment
+
+
+def _cluster_settings(site: Site, blueprint: Blueprint) -> StandInSettings:
+    kubelet = KubeletSettings(pods_per_node=blueprint.pods_at_once)
+    images = {site.image: worker_image(site)}
+    return StandInSettings(images=images, kubelet=kubelet, seed=blueprint.seed)
+
+
+def _prepare(site: Site, cluster_url: str) -> None:
+    write_pod_template(site)
+    kubeconfig = write_kubeconfig(site.folder / "kubeconfig-migrate", cluster_url, user="migrate")
+    with console.working("migrating a database"):
+        run(site.venv / "bin" / "airflow", "db", "migrate", cwd=site.folder, env=control_env(site, kubeconfig))
+
+
+def _components(site: Site, blueprint: Blueprint, cluster_url: str, history: History) -> dict[str, Component]:
+    roles = {
+        "api-server": Role.API_SERVER,
+        "dag-processor": Role.DAG_PROCESSOR,
+        **dict.fromkeys(blueprint.schedulers, Role.SCHEDULER),
+        **({"triggerer": Role.TRIGGERER} if blueprint.triggerer else {}),
+    }
+    made = {}
+    for name, role in roles.items():
+        kubeconfig = write_kubeconfig(site.folder / f"kubeconfig-{name}", cluster_url, user=name)
+        command = [str(site.venv / "bin" / "airflow"), role.value]
+        if role is Role.API_SERVER:
+            command += ["--host", "127.0.0.1", "--port", str(site.api_port), "--workers", "1"]
+        log = site.folder / "components" / f"{name}.log"
+        made[name] = Component(name, command, control_env(site, kubeconfig), log=log, history=history)
+    return made
+
+
+def _await_ready(deployment: Deployment, blueprint: Blueprint) -> None:
+    wanted = len(blueprint.schedulers)
+
+    def ready() -> bool:
+        return deployment.rest.schedulers_alive() >= wanted and bool(deployment.rest.dag_ids())
+
+    wait_until("Airflow's start", ready, within=_READY_WITHIN, check=deployment.check)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

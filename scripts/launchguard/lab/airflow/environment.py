@@ -1,0 +1,115 @@
+"""What Airflow's processes are told: settings as variables, and the template of the workers' pods."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from launchguard.lab.kubelet.images import LocalImage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_SITE: Final = Path(__file__).parent / "site"
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where a deployment of Airflow is, and what it is made of.
+
+    Args:
+        folder: for everything that it writes.
+        venv: the installation.
+        dags: the folder of its Dags.
+        database: an SQLAlchemy URL.
+        api_port: of its API server.
+        namespace: of the workers' pods.
+        image: the name of the workers' image, which stands for `venv`.
+        settings: more of Airflow's settings, such as `AIRFLOW__SCHEDULER__TASK_QUEUED_TIMEOUT`.
+    """
+
+    folder: Path
+    venv: Path
+    dags: Path
+    database: str
+    api_port: int
+    namespace: str = "default"
+    image: str = "lab/airflow:site"
+    settings: Mapping[str, str] = field(default_factory=dict)
+    # All processes of a deployment must have the same secrets.
+    jwt_secret: str = field(default_factory=secrets.token_hex, repr=False)
+    api_secret: str = field(default_factory=secrets.token_hex, repr=False)
+
+    @property
+    def api_url(self) -> str:
+        return f"http://127.0.0.1:{self.api_port}"
+
+    @property
+    def pod_template(self) -> Path:
+        return self.folder / "pod-template.yaml"
+
+
+def _base(site: Site) -> dict[str, str]:
+    """Give what every process needs, workers too."""
+    return {
+        "PATH": f"{site.venv / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
+        "HOME": str(site.folder),
+        "LANG": "C.UTF-8",
+        "PYTHONPATH": str(_SITE),
+        "AIRFLOW_HOME": str(site.folder / "airflow"),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(site.dags),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{site.api_url}/execution/",
+        "AIRFLOW__CORE__HOSTNAME_CALLABLE": "launchguard_lab_site.pod_hostname",
+        "AIRFLOW__LOGGING__BASE_LOG_FOLDER": str(site.folder / "task-logs"),
+        # 5 s are too short for a cold API server on a busy machine.
+        "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "30",
+    }
+
+
+def control_env(site: Site, kubeconfig: Path) -> dict[str, str]:
+    """Give the whole environment of a process that is no worker.
+
+    Args:
+        kubeconfig: with the name by which the API stand-in is to know this process.
+    """
+    temporary = site.folder / "tmp" / kubeconfig.name
+    temporary.mkdir(parents=True, exist_ok=True)
+    own = {
+        # The dynamic client keeps what it discovered in the temporary folder: not to be shared.
+        "TMPDIR": str(temporary),
+        "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": site.database,
+        "AIRFLOW__CORE__EXECUTOR": "KubernetesExecutor",
+        "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",
+        "AIRFLOW__API_AUTH__JWT_SECRET": site.jwt_secret,
+        "AIRFLOW__API__SECRET_KEY": site.api_secret,
+        "AIRFLOW__API__BASE_URL": site.api_url,
+        "AIRFLOW__KUBERNETES_EXECUTOR__IN_CLUSTER": "False",
+        "AIRFLOW__KUBERNETES_EXECUTOR__CONFIG_FILE": str(kubeconfig),
+        "AIRFLOW__KUBERNETES_EXECUTOR__NAMESPACE": site.namespace,
+        "AIRFLOW__KUBERNETES_EXECUTOR__POD_TEMPLATE_FILE": str(site.pod_template),
+        # 0, the default, fails a task at the first creation that is refused.
+        "AIRFLOW__KUBERNETES_EXECUTOR__TASK_PUBLISH_MAX_RETRIES": "-1",
+    }
+    return {**_base(site), **own, **site.settings}
+
+
+def worker_image(site: Site) -> LocalImage:
+    """Give what the workers' image stands for: the same installation, without the database."""
+    workers = {name: value for name, value in site.settings.items() if "DATABASE" not in name}
+    return LocalImage(env={**_base(site), **workers}, workdir=str(site.folder))
+
+
+def write_pod_template(site: Site) -> None:
+    container = {"name": "base", "image": site.image, "imagePullPolicy": "IfNotPresent"}
+    template = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "placeholder", "namespace": site.namespace},
+        "spec": {"restartPolicy": "Never", "containers": [container]},
+    }
+    site.pod_template.write_text(json.dumps(template, indent=2) + "\n", encoding="utf-8")
