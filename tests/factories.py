@@ -337,7 +337,7 @@ def launchguard(*words: str, project: Project | None = None, cwd: Path | None = 
         cwd=cwd or (project.root if project else None),
         env=launchguard_environment(project, **env),
         text=True,
-        timeout=60,
+        timeout=300,
     )
     return Ended(ended.returncode, ended.stdout, ended.stderr)
 

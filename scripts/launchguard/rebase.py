@@ -71,9 +71,14 @@ def rebase(project: Project, tree: Tree, onto: Tree, *, write: bool = False) -> 
         write: put the patches into the other track's folder.
 
     Raises:
-        LaunchguardError: the series does not apply to its own track, or (with `write`) the other track has a
-            series already.
+        LaunchguardError: both are one track, the series does not apply to its own track, or (with `write`) the
+            other track has a series already.
     """
+    if tree.track.name == onto.track.name:
+        raise LaunchguardError(
+            f"that is track {onto.track.name} onto itself; "
+            "name the one to carry: launchguard --track TRACK rebase --onto ..."
+        )
     folder, target = project.track_folder(tree.track.name), project.track_folder(onto.track.name)
     slugs = read_series(folder)
     if write and read_series(target):
