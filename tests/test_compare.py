@@ -96,3 +96,9 @@ def test_without_a_baseline_failures_are_told_as_such():
     verdict = judge(make_track(), make_run({"a": FAILED, "b": PASSED}), None)
     assert verdict.new_failures == ("a",)
     assert verdict.lost == ()
+
+
+def test_a_known_failure_is_written_as_pytest_writes_it():
+    note = Exemption(suite="provider", test="tests/unit/test_a.py::TestB::test_c", reason="because")
+    run = make_run({"tests.unit.test_a.TestB::test_c[1]": FAILED, "tests.unit.test_a.TestB::test_cc": PASSED})
+    assert judge(make_track(note), run, run).known == ("tests.unit.test_a.TestB::test_c[1]",)

@@ -94,6 +94,16 @@ def test_files(project, case):
     assert_returns(project, tree)
 
 
+def test_a_rename_is_written_in_full(project):
+    """Whether git sees a rename depends on settings and versions."""
+    tree = make_tree(project)
+    commit(tree.git, FILES["rename"], message_for("case"))
+    refresh(project, tree)
+    text = (project.track_folder("1.2.0") / "case.patch").read_text()
+    assert "\nrename from " not in text
+    assert (text.count("\n-step_"), text.count("\n+step_")) == (40, 39)
+
+
 def test_modes(project):
     tree = make_tree(project)
     (tree.git.folder / SCHEDULER).chmod(0o755)
@@ -391,6 +401,7 @@ def test_the_users_settings_change_no_byte(project, tmp_path, monkeypatch, hosti
     before = series_bytes(folder)
     tree = make_tree(project)
     calm = commit_series(tree, folder, ["first", "brackets", "hash", "scissors"])
+    tree.git.run("notes", "add", "-m", "a note that some settings show", calm)
     hostile(tmp_path, tree, monkeypatch)
     assert apply(project, tree).head == calm
     assert tree.git.changes() == []

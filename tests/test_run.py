@@ -13,7 +13,14 @@ from launchguard.run import Plan, run_plan
 from launchguard.suites import SUITES
 from launchguard.venv import Variant
 
-TWO_LANES = 'suites = ["executor"]\n\n[[lanes]]\nname = "other"\npython = "3.11"\nairflow = "1"\npatched = ["provider"]\nsuites = ["executor"]'
+TWO_LANES = """suites = ["executor"]
+
+[[lanes]]
+name = "other"
+python = "3.11"
+airflow = "1"
+patched = ["provider"]
+suites = ["executor"]"""
 GOOD = (TestResult("a", Outcome.PASSED, 0.1),)
 
 

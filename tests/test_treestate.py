@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 from factories import EXECUTOR, SCHEDULER, commit, make_tree, message_for, numbered
+from msgspec.structs import replace
 from series_factories import applied_tree, everything, files_at, work_files
 
 from launchguard.apply import apply
@@ -68,6 +69,12 @@ class TestRefusals:
     def test_half_done_operations(self, three, tree, operation):
         open_merge(tree.git, *OPERATIONS[operation])
         self.refused(three, tree, f"a {operation} is half done in .*; finish or abort it there first")
+
+    def test_a_half_done_operation_at_our_own_commit(self, three, tree):
+        tree.git.run("rebase", "-i", "HEAD~1", env={"GIT_SEQUENCE_EDITOR": "echo break >>"})
+        assert tree.git.resolve("HEAD") == load_state(tree.git).head
+        with pytest.raises(LaunchguardError, match="a rebase is half done"):
+            apply(three, tree)
 
     def test_a_finished_operation_is_not_half_done(self, three, tree):
         tree.git.run("branch", "mine", tree.base)
@@ -138,6 +145,11 @@ class TestInterruptedMove:
         assert tree.git.changes() == []
         assert load_state(tree.git).moving == ""
         assert apply(three, tree).unchanged
+
+    def test_that_had_not_begun_is_ended_by_an_apply_of_what_is_there(self, three, tree):
+        save_state(tree.git, replace(load_state(tree.git), moving=tree.base))
+        assert not apply(three, tree).failed
+        assert load_state(tree.git).moving == ""
 
     def test_keeps_what_somebody_wrote_since(self, three, tree):
         save_state(tree.git, TreeState(head=tree.git.resolve("HEAD"), key="x", moving=tree.base))

@@ -56,13 +56,16 @@ def test_offsets_tell_the_lines_of_every_hunk(project):
 
 
 def test_offsets_are_told_of_the_right_file_whatever_its_name(project):
-    odd = 'providers/cncf/kubernetes/odd "ü" name.py'
-    add_series(project, Change("base", {odd: numbered("odd")}), Change("one", {odd: numbered("odd", _30="x")}))
+    odd, last = 'providers/cncf/kubernetes/odd "ü" name.py', "task-sdk/z.py"
+    start, changed = numbered("odd"), numbered("odd", _30="x")
+    add_series(project, Change("base", {odd: start, last: start}), Change("one", {odd: changed, last: changed}))
     path = project.track_folder("1.2.0") / "base.patch"
-    edit_patch(path, "@@ -0,0 +1,40 @@\n", "@@ -0,0 +1,42 @@\n+a\n+b\n")
-    trials = trials_of(project, "base", "one")
-    assert outcomes(trials) == {("base", odd): "clean", ("one", odd): "offset"}
-    assert trials[1].files[0].detail == "hunks moved by +2 lines"
+    first, second, third = path.read_bytes().split(b"@@ -0,0 +1,40 @@\n")
+    path.write_bytes(first + b"@@ -0,0 +1,42 @@\n+a\n+b\n" + second + b"@@ -0,0 +1,41 @@\n+a\n" + third)
+    base, one = trials_of(project, "base", "one")
+    assert outcomes([base]) == {("base", odd): "clean", ("base", last): "clean"}
+    assert outcomes([one]) == {("one", odd): "offset", ("one", last): "offset"}
+    assert [file.detail for file in one.files] == ["hunks moved by +2 lines", "hunks moved by +1 lines"]
 
 
 # One line of context differs: patch(1) takes it with fuzz, git does not.

@@ -96,8 +96,19 @@ def _judge_series(run: SuiteRun, baseline: SuiteRun | None, failing: set[str]) -
     )
 
 
+def junit_id(node: str) -> str:
+    """Give the name that JUnit has for a pytest node.
+
+    >>> junit_id("tests/unit/test_a.py::TestB::test_c")
+    'tests.unit.test_a.TestB::test_c'
+    """
+    *scopes, name = node.split("::")
+    return ".".join(scope.removesuffix(".py").replace("/", ".") for scope in scopes) + f"::{name}" if scopes else node
+
+
 def _is_listed(note: Exemption, test: str) -> bool:
-    return test == note.test or test.startswith(f"{note.test}[")
+    listed = junit_id(note.test)
+    return test == listed or test.startswith(f"{listed}[")
 
 
 def _sorted(tests: set[str]) -> tuple[str, ...]:

@@ -72,7 +72,7 @@ class Lane(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Exemption(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A test that is left out, or known to fail, with the reason; no `lanes` means all of them."""
+    """A test (a pytest node) that is left out, or known to fail, with the reason; no `lanes` means all of them."""
 
     suite: str
     test: str

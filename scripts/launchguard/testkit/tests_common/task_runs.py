@@ -56,6 +56,8 @@ def startup_details(
             data_interval_end=logical_date,
             run_after=logical_date or start_date,
             start_date=start_date,
+            end_date=None,
+            partition_key=None,
             conf=conf,
             consumed_asset_events=[],
         ),
