@@ -381,22 +381,30 @@ def in_the_environment(tmp_path, tree, monkeypatch):
         monkeypatch.setenv(name, value)
 
 
+def hard_series():
+    """Patches on which each hostile setting would leave its mark if it were minded."""
+    hard = {name: content for files in list(FILES.values())[:13] for name, content in files.items()}
+    block = "@mark\ndef {}():\n    pass\n\n"  # where a diff that adds one begins is a matter of settings
+    blocks = [block.format(name) for name in ("first", "second", "third")]
+    return (
+        Change("first", hard | {"b.py": blocks[0] + blocks[2]}, named("long non-ascii subject", "first")),
+        Change(
+            "brackets",
+            {SCHEDULER: numbered("line", _5="x  \ny\t"), "b.py": "".join(blocks)},
+            named("brackets", "brackets"),
+        ),
+        Change("hash", {EXECUTOR: numbered("step", _5="x", _15="y")}, named("hash lines", "hash")),
+        Change("scissors", {EXECUTOR: None, "n.py": numbered("step", _5="x")}, named("scissors", "scissors")),
+    )
+
+
+def named(case, slug):
+    return MESSAGES[case].replace("Slug: case", f"Slug: {slug}")
+
+
 @pytest.mark.parametrize("hostile", [in_home, in_xdg, in_the_repository, in_the_environment])
 def test_the_users_settings_change_no_byte(project, tmp_path, monkeypatch, hostile):
-    hard = {name: content for files in list(FILES.values())[:13] for name, content in files.items()}
-    add_series(
-        project,
-        Change("first", hard, MESSAGES["long non-ascii subject"].replace("Slug: case", "Slug: first")),
-        Change(
-            "brackets", {SCHEDULER: numbered("line", _5="x  \ny\t")}, MESSAGES["brackets"].replace("case", "brackets")
-        ),
-        Change("hash", {EXECUTOR: numbered("step", _5="x", _15="y")}, MESSAGES["hash lines"].replace("case", "hash")),
-        Change(
-            "scissors",
-            {EXECUTOR: None, "n.py": numbered("step", _5="x")},
-            MESSAGES["scissors"].replace("case", "scissors"),
-        ),
-    )
+    add_series(project, *hard_series())
     folder = project.track_folder("1.2.0")
     before = series_bytes(folder)
     tree = make_tree(project)
