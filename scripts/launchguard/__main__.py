@@ -16,7 +16,9 @@ from launchguard.project import find_project
 
 def main() -> None:
     """Run the command line; every way it can end has its exit code (see `errors.Exit`)."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a polite kill stops children as Ctrl-C does
+    for sign in (signal.SIGTERM, signal.SIGHUP):  # a polite kill, a closed terminal: they stop children as Ctrl-C does
+        if signal.getsignal(sign) is not signal.SIG_IGN:  # nohup means it
+            signal.signal(sign, signal.default_int_handler)
     with error_handler(_log_folder()):
         try:
             words = sys.argv[1:] or ["--help"]
