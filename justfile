@@ -17,7 +17,7 @@ test *ARGS:
 
 # Everything: all suites on all lanes, every prefix of the series, the project's own tests
 test-all:
-    {{ launchguard }} run --suite all
+    {{ launchguard }} run --suite all --all-lanes
     {{ launchguard }} check --prefixes
     {{ pytest }} -n auto --dist loadgroup
 

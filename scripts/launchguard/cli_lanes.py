@@ -14,6 +14,7 @@ from launchguard.errors import Exit, LaunchguardError
 if TYPE_CHECKING:
     from launchguard.fetch import Tree
     from launchguard.run import Plan
+    from launchguard.track import Lane, Track
 
 
 @click.group(invoke_without_command=True)
@@ -46,6 +47,7 @@ def lock_command(context: Context, /, *, names: tuple[str, ...]) -> int:
 
 @click.command()
 @click.option("--lane", "-l", "lane_names", multiple=True, help="Only this lane; again for more.")
+@click.option("--all-lanes", is_flag=True, help="Extra lanes too.")
 @click.option(
     "--suite", "-s", "suite_names", multiple=True, help="series, executor, provider, task-sdk or all; again for more."
 )
@@ -128,10 +130,17 @@ def _plan(context: Context, tree: Tree, chosen: dict[str, object]) -> Plan:
         tree=tree,
         revision=revision,
         series=series,
-        lanes=[tree.track.lane(name) for name in _names(chosen, "lane_names") or tree.track.lane_names()],
+        lanes=_lanes(tree.track, chosen),
         suites=[suite_named(name) for name in wanted],
         baseline=not chosen["no_baseline"],
     )
+
+
+def _lanes(track: Track, chosen: dict[str, object]) -> list[Lane]:
+    named = _names(chosen, "lane_names")
+    if named:
+        return [track.lane(name) for name in named]
+    return [lane for lane in track.lanes if chosen["all_lanes"] or not lane.extra]
 
 
 def _revision(context: Context, tree: Tree) -> tuple[str, tuple[str, ...]]:

@@ -183,7 +183,7 @@ def _command(job: Job, call: Invocation, venv: Venv, here: Path, options: Option
     words += ["--rootdir=.", "--confcutdir=.", "-p", "tests_common.pytest_plugin", f"--junitxml={here / 'junit.xml'}"]
     cache = here.parent.parent / "pytest-cache" / f"{job.suite.name}-{job.variant}-{call.part}"
     words += ["-o", f"cache_dir={cache}"]
-    words += ["-n", str(options.jobs), "--dist", "loadfile"] if options.jobs > 1 else []
+    words += ["-n", str(options.jobs), "--dist", "loadfile"] if options.jobs > 1 and not job.suite.in_order else []
     words += [word for test in job.deselected() for word in ("--deselect", test)]
     words += [f"--ignore={path}" for path in _series_tests(job)] if job.suite.paths else []
     words += ["-k", options.expression] if options.expression else []

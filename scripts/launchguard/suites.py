@@ -23,11 +23,13 @@ class Suite:
         name: what `--suite` takes.
         about: one line for the help.
         paths: what pytest collects, by part; empty for the tests that the series itself brings.
+        in_order: its files leave things behind for one another: one process, in the order that upstream runs them.
     """
 
     name: str
     about: str
     paths: dict[str, tuple[str, ...]]
+    in_order: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ SUITES = {
         SERIES,
         Suite("executor", "the provider's executor tests", {PROVIDER: ("tests/unit/cncf/kubernetes/executors",)}),
         Suite("provider", "all of the provider's unit tests", {PROVIDER: ("tests/unit",)}),
-        Suite("task-sdk", "the task SDK's tests", {SDK: ("tests/task_sdk",)}),
+        Suite("task-sdk", "the task SDK's tests", {SDK: ("tests/task_sdk",)}, in_order=True),
     )
 }
 QUICK = ("series", "executor")

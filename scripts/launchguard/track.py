@@ -58,7 +58,8 @@ class Lane(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One environment that tests a track.
 
     `patched` names the parts that come from the tree; all others are the released ones that the lane's
-    lock names. `lock` is the lane whose lock is used, where that is another one's.
+    lock names. `lock` is the lane whose lock is used, where that is another one's. An `extra` lane only runs
+    when it is named, or with all of them.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Lane(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     breeze: Breeze = Breeze()
     database: Literal["sqlite", "postgresql"] = "sqlite"
     lock: str | None = None
+    extra: bool = False
 
 
 class Exemption(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -144,6 +144,7 @@ def show_lanes(project: Project, track: Track, *, as_json: bool) -> int:
             "database": lane.database,
             "patched": lane.patched,
             "suites": lane.suites,
+            "extra": lane.extra,
             "skip_providers": lane.breeze.skip_providers,
             "locked": lock_path(project, track, lane).is_file(),
         }
@@ -154,7 +155,7 @@ def show_lanes(project: Project, track: Track, *, as_json: bool) -> int:
         return Exit.GOOD
     table = Table("lane", "python", "airflow", "database", "patched parts", "suites", "lock", box=None, pad_edge=False)
     for lane, row in zip(track.lanes, rows, strict=True):
-        lock = "locked" if row["locked"] else "none"
+        lock = ("locked" if row["locked"] else "none") + (", extra" if lane.extra else "")
         table.add_row(
             lane.name, lane.python, lane.airflow, lane.database, ", ".join(lane.patched), ", ".join(lane.suites), lock
         )
