@@ -13,13 +13,17 @@ apply-and-test *ARGS:
 
 # The project's own tests, with Airflow's on one lane
 test *ARGS:
-    {{ pytest }} -n auto --dist loadgroup {{ ARGS }}
+    {{ pytest }} -n auto -m "not race" {{ ARGS }}
 
 # Everything: all suites on all lanes, every prefix of the series, the project's own tests
 test-all:
     {{ launchguard }} run --suite all --all-lanes
     {{ launchguard }} check --prefixes
-    {{ pytest }} -n auto --dist loadgroup
+    {{ pytest }} -n auto
+
+# The race laboratory: real schedulers and workers, released against patched
+race *ARGS:
+    @{{ launchguard }} lab run {{ ARGS }}
 
 # Static checks of the tool and of the series
 check:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import rich_click as click
 
 from launchguard import __version__, console
+from launchguard.cli_lab import lab
 from launchguard.cli_lanes import lanes, report, run
 from launchguard.cli_options import Context, json_option, pass_context, source_option, source_options
 from launchguard.errors import Exit
@@ -14,7 +15,7 @@ click.rich_click.SHOW_ARGUMENTS = True
 click.rich_click.COMMAND_GROUPS = {
     "launchguard": [
         {"name": "The series", "commands": ["fetch", "apply", "status", "edit", "refresh", "check", "rebase"]},
-        {"name": "Its tests", "commands": ["lanes", "run", "report"]},
+        {"name": "Its tests", "commands": ["lanes", "run", "report", "lab"]},
         {"name": "The rest", "commands": ["clean"]},
     ]
 }
@@ -182,5 +183,5 @@ def clean(context: Context, /, *, what: tuple[str, ...], force: bool) -> int:
     return Exit.GOOD
 
 
-for command in (lanes, run, report):
+for command in (lanes, run, report, lab):
     cli.add_command(command)

@@ -18,6 +18,7 @@ from launchguard.lab.airflow.environment import Site, control_env, worker_image,
 from launchguard.lab.airflow.rest import wait_until
 from launchguard.lab.history import History, read_history
 from launchguard.lab.sessions import session_members
+from launchguard.postgres import postgres_server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -104,11 +105,15 @@ def test_waiting_has_an_end_and_says_what_was_wrong() -> None:
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
     settings = {"AIRFLOW__SCHEDULER__TASK_QUEUED_TIMEOUT": "20", "AIRFLOW__DATABASE__SQL_ALCHEMY_POOL_SIZE": "3"}
-    return Site(tmp_path, tmp_path / "venv", tmp_path / "dags", "postgresql+psycopg2://me@/db", 8080, settings=settings)
+    return Site(
+        tmp_path, tmp_path / "venv", tmp_path / "dags", "postgresql+psycopg2://me@/db", 8080, 8081, settings=settings
+    )
 
 
 def test_workers_do_not_know_the_database(site: Site, tmp_path: Path) -> None:
-    control, worker = control_env(site, tmp_path / "kubeconfig-a"), worker_image(site).env
+    control, worker = control_env(site, tmp_path / "kubeconfig-a", "scheduler-a"), worker_image(site).env
+    assert control["PGAPPNAME"] == "scheduler-a"
+    assert worker["AIRFLOW__CORE__EXECUTION_API_SERVER_URL"] == "http://127.0.0.1:8081/execution/"
     assert control["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"] == "postgresql+psycopg2://me@/db"
     assert not [name for name in worker if "DATABASE" in name or "SECRET" in name]
     assert worker["AIRFLOW__SCHEDULER__TASK_QUEUED_TIMEOUT"] == "20"
@@ -136,7 +141,7 @@ def test_the_host_name_of_a_pod_is_its_name(site: Site) -> None:
 
 def test_a_database_of_its_own_whose_connections_can_be_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    with fresh_database() as url:
+    with postgres_server() as server, fresh_database(server) as url:
         assert airflow_url(url).startswith("postgresql+psycopg2://")
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute("CREATE TABLE t (n int)")

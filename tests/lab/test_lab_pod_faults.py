@@ -50,7 +50,8 @@ def test_a_pod_that_the_kubelet_rejects_has_no_container_statuses(cluster: Clust
 
 def test_a_drain_before_the_start(cluster: Cluster) -> None:
     cluster.arm("drained", count=1)
-    watching = Watching(cluster.core)
+    before = cluster.core.list_namespaced_pod("default").metadata.resource_version
+    watching = Watching(cluster.core, resource_version=before)  # the pod may be gone before the watch stands
     cluster.create(pod("one"))
     seen = watching.wait_for(lambda events: events and events[-1]["type"] == "DELETED")
     assert [event["object"]["status"]["phase"] for event in seen][-3:] == ["Failed"] * 3

@@ -43,6 +43,20 @@ class Kind(StrEnum):
     COMMAND = "command"
     BUG = "bug"
     """The stand-in itself failed: no verdict can stand on this run."""
+    ROW = "ti.row"
+    """A task instance's row changed, as the database's trigger saw it."""
+    ROWS = "ti.rows-end"
+    """All changes of a scenario's rows have been copied into the history."""
+    EXECUTION_REQUEST = "execution.request"
+    """A worker asked the execution API to start or end a task instance."""
+    EXECUTION_ANSWER = "execution.answer"
+    USER_BEGIN = "user.begin"
+    """User code began, told by itself."""
+    USER_END = "user.end"
+    DEED = "lab.deed"
+    """What the scenario did to Airflow: cleared, marked, killed, paused ..."""
+    SCENARIO_BEGIN = "scenario.begin"
+    SCENARIO_END = "scenario.end"
 
 
 class History:
@@ -74,11 +88,19 @@ class History:
 
     def record(self, kind: str, **fields: object) -> None:
         """Append one record; after `close` it is dropped."""
+        self._append(None, kind, fields)
+
+    def copy_record(self, t: int, kind: str, **fields: object) -> None:
+        """Append what another clock stamped, once `t` has been moved to this one."""
+        self._append(t, kind, fields)
+
+    def _append(self, t: int | None, kind: str, fields: dict[str, object]) -> None:
         with self._lock:
             if self._file < 0:
                 return
             self._count += 1
-            entry = {"t": self._clock(), "src": self._source, "seq": self._count, "kind": kind, **fields}
+            at = self._clock() if t is None else t
+            entry = {"t": at, "src": self._source, "seq": self._count, "kind": kind, **fields}
             # One write for one line: O_APPEND keeps the lines of several writers apart.
             os.write(self._file, msgspec.json.encode(entry) + b"\n")
 

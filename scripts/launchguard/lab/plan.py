@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import msgspec
 
 from launchguard.errors import LaunchguardError
-from launchguard.lab.faults import Rule  # noqa: TC001  msgspec reads the annotations at run time
+from launchguard.lab.faults import Rule
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,13 +5,17 @@ from __future__ import annotations
 import contextlib
 import socket
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from launchguard import console
+from launchguard.lab.airflow import rowlog
 from launchguard.lab.airflow.component import Component, Role
-from launchguard.lab.airflow.database import airflow_url, fresh_database
+from launchguard.lab.airflow.database import airflow_url, database_name, fresh_database
 from launchguard.lab.airflow.environment import Site, control_env, worker_image, write_pod_template
+from launchguard.lab.airflow.gateway import Gateway
 from launchguard.lab.airflow.rest import Rest, wait_until
+from launchguard.lab.airflow.rowlog import RowLog
 from launchguard.lab.history import History
 from launchguard.lab.kubeconfig import write_kubeconfig
 from launchguard.lab.kubelet.settings import KubeletSettings
@@ -20,8 +24,8 @@ from launchguard.process import run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
+DAGS: Final = Path(__file__).parent / "dags"
 _READY_WITHIN: Final = 180.0
 
 
@@ -31,7 +35,6 @@ class Blueprint:
 
     Args:
         venv: the installation of Airflow, with psycopg2 and asyncpg.
-        dags: the folder of Dags.
         schedulers: the names of as many schedulers; the API stand-in and its faults know them by these.
         triggerer: whether deferred tasks are to go on.
         settings: more of Airflow's settings.
@@ -39,7 +42,6 @@ class Blueprint:
     """
 
     venv: Path
-    dags: Path
     schedulers: Sequence[str] = ("scheduler-a", "scheduler-b")
     triggerer: bool = False
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -56,7 +58,7 @@ class Deployment:
     history: History
     rest: Rest
     components: Mapping[str, Component]
-    database: str
+    rows: RowLog
 
     def check(self) -> None:
         """Make sure that nothing ended by itself.
@@ -69,45 +71,64 @@ class Deployment:
 
 
 @contextlib.contextmanager
-def deployed(folder: Path, blueprint: Blueprint) -> Iterator[Deployment]:
-    """Start a cluster, a database and all of Airflow; give it once it is ready, and leave nothing behind.
+def migrated(folder: Path, venv: Path, server: str) -> Iterator[str]:
+    """Give the name of a migrated database, from which deployments take copies: a migration takes 10 s of CPU."""
+    with fresh_database(server) as url:
+        site = Site(folder, venv, folder, airflow_url(url), 0, 0)
+        environment = control_env(site, folder / "kubeconfig-migrate")
+        with console.working("migrating a database"):
+            run(venv / "bin" / "airflow", "db", "migrate", cwd=folder, env=environment)
+        rowlog.install(url)
+        yield database_name(url)
+
+
+@contextlib.contextmanager
+def deployed(folder: Path, blueprint: Blueprint, *, server: str, template: str) -> Iterator[Deployment]:
+    """Start a cluster and all of Airflow; give it once it is ready, and leave nothing behind.
 
     Args:
         folder: for logs, history and settings.
+        server: URL of the PostgreSQL server's maintenance database.
+        template: the name of a migrated database; see `migrated`.
 
     Raises:
         LaunchguardError: something did not come up.
     """
     with contextlib.ExitStack() as stack:
-        database = stack.enter_context(fresh_database())
-        site = Site(
-            folder, blueprint.venv, blueprint.dags, airflow_url(database), _free_port(), settings=blueprint.settings
-        )
+        database = stack.enter_context(fresh_database(server, template))
+        rows = RowLog(database)
+        stack.callback(rows.close)
+        url = airflow_url(database)
+        site = Site(folder, blueprint.venv, DAGS, url, _free_port(), _free_port(), settings=blueprint.settings)
         cluster = stack.enter_context(running(folder, _cluster_settings(site, blueprint)))
-        history = stack.enter_context(History(folder / "history.jsonl", "lab"))
-        _prepare(site, cluster.url)
+        history = stack.enter_context(History(site.history, "lab"))
+        stack.enter_context(_gateway(site, cluster, history))
+        write_pod_template(site)
         components = _components(site, blueprint, cluster.url, history)
         for component in components.values():
             # No graceful end: a scheduler may take 20 s for its own, and what it would leave is thrown away.
             stack.callback(component.kill)
             component.start()
-        deployment = Deployment(site, cluster, history, Rest(site.api_url), components, database)
+        deployment = Deployment(site, cluster, history, Rest(site.api_url), components, rows)
         with console.working("starting Airflow"):
             _await_ready(deployment, blueprint)
         yield deployment
+
+
+@contextlib.contextmanager
+def _gateway(site: Site, cluster: RunningStandIn, history: History) -> Iterator[None]:
+    gateway = Gateway(site.api_url, history)
+    cluster.wait(gateway.listen(site.worker_port))
+    try:
+        yield
+    finally:
+        cluster.wait(gateway.close())
 
 
 def _cluster_settings(site: Site, blueprint: Blueprint) -> StandInSettings:
     kubelet = KubeletSettings(pods_per_node=blueprint.pods_at_once)
     images = {site.image: worker_image(site)}
     return StandInSettings(images=images, kubelet=kubelet, seed=blueprint.seed)
-
-
-def _prepare(site: Site, cluster_url: str) -> None:
-    write_pod_template(site)
-    kubeconfig = write_kubeconfig(site.folder / "kubeconfig-migrate", cluster_url, user="migrate")
-    with console.working("migrating a database"):
-        run(site.venv / "bin" / "airflow", "db", "migrate", cwd=site.folder, env=control_env(site, kubeconfig))
 
 
 def _components(site: Site, blueprint: Blueprint, cluster_url: str, history: History) -> dict[str, Component]:
@@ -124,7 +145,7 @@ def _components(site: Site, blueprint: Blueprint, cluster_url: str, history: His
         if role is Role.API_SERVER:
             command += ["--host", "127.0.0.1", "--port", str(site.api_port), "--workers", "1"]
         log = site.folder / "components" / f"{name}.log"
-        made[name] = Component(name, command, control_env(site, kubeconfig), log=log, history=history)
+        made[name] = Component(name, command, control_env(site, kubeconfig, name), log=log, history=history)
     return made
 
 

@@ -27,6 +27,7 @@ class Site:
         dags: the folder of its Dags.
         database: an SQLAlchemy URL.
         api_port: of its API server.
+        worker_port: where workers reach that, which may be a proxy before it.
         namespace: of the workers' pods.
         image: the name of the workers' image, which stands for `venv`.
         settings: more of Airflow's settings, such as `AIRFLOW__SCHEDULER__TASK_QUEUED_TIMEOUT`.
@@ -37,6 +38,7 @@ class Site:
     dags: Path
     database: str
     api_port: int
+    worker_port: int
     namespace: str = "default"
     image: str = "lab/airflow:site"
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -47,6 +49,10 @@ class Site:
     @property
     def api_url(self) -> str:
         return f"http://127.0.0.1:{self.api_port}"
+
+    @property
+    def history(self) -> Path:
+        return self.folder / "history.jsonl"
 
     @property
     def pod_template(self) -> Path:
@@ -63,25 +69,30 @@ def _base(site: Site) -> dict[str, str]:
         "AIRFLOW_HOME": str(site.folder / "airflow"),
         "AIRFLOW__CORE__DAGS_FOLDER": str(site.dags),
         "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{site.api_url}/execution/",
+        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{site.worker_port}/execution/",
         "AIRFLOW__CORE__HOSTNAME_CALLABLE": "launchguard_lab_site.pod_hostname",
         "AIRFLOW__LOGGING__BASE_LOG_FOLDER": str(site.folder / "task-logs"),
+        # The user code of the lab's Dags writes its own lines into the history.
+        "LAUNCHGUARD_LAB_HISTORY": str(site.history),
         # 5 s are too short for a cold API server on a busy machine.
         "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "30",
     }
 
 
-def control_env(site: Site, kubeconfig: Path) -> dict[str, str]:
+def control_env(site: Site, kubeconfig: Path, name: str = "") -> dict[str, str]:
     """Give the whole environment of a process that is no worker.
 
     Args:
         kubeconfig: with the name by which the API stand-in is to know this process.
+        name: by which the database is to know it.
     """
     temporary = site.folder / "tmp" / kubeconfig.name
     temporary.mkdir(parents=True, exist_ok=True)
     own = {
         # The dynamic client keeps what it discovered in the temporary folder: not to be shared.
         "TMPDIR": str(temporary),
+        # libpq's name for it: the row log tells by this who changed a row.
+        "PGAPPNAME": name,
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": site.database,
         "AIRFLOW__CORE__EXECUTOR": "KubernetesExecutor",
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_ALL_ADMINS": "True",

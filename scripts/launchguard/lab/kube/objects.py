@@ -64,6 +64,8 @@ def identity(obj: JsonObject) -> JsonObject:
         known["namespace"] = key.namespace
     if phase:
         known["phase"] = phase
+    if metadata(obj).get("deletionTimestamp"):
+        known["deleting"] = True
     return known
 
 
