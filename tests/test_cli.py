@@ -83,7 +83,7 @@ def test_every_command_has_help_that_names_all_its_options(flag, words, command)
 
 def test_all_commands_are_there():
     assert {words[0] for words, _ in COMMANDS} == {
-        "fetch", "apply", "status", "edit", "refresh", "check", "rebase", "lanes", "run", "report", "clean",
+        "fetch", "apply", "status", "edit", "refresh", "check", "rebase", "lanes", "run", "report", "lab", "clean",
     }  # fmt: skip
 
 

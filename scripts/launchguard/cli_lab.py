@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _SIDES: Final = ("released", "patched", "both")
 
 
-@click.group()
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def lab() -> None:
     """Prove the series with real processes: real Airflow, a stand-in for Kubernetes, races on demand.
 
