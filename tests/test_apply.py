@@ -155,7 +155,9 @@ def test_a_mails_author_and_date_become_the_commits(project):
     edit_patch(folder / "one.patch", "Thu, 1 Jan 2026 00:00:00 +0000", "Mon, 1 Jun 2026 10:00:00 +0530")
     tree = applied_tree(project)
     assert tree.git.line("log", "-1", "--format=%an %ae %aI") == "Jürgen j@example.org 2026-06-01T10:00:00+05:30"
-    assert tree.git.line("log", "-1", "--format=%cn") == "launchguard"
+    assert tree.git.line("log", "-1", "--format=%cn %ce %cI") == (
+        "launchguard authors@launchguard.invalid 2026-01-01T00:00:00+00:00"
+    )
 
 
 def test_the_work_tree_is_exactly_the_commit(three):

@@ -59,8 +59,19 @@ class TestOutcomes:
         assert rebased.needs_work
         assert outcomes([rebased.patches[0].trial]) == {("one", SCHEDULER): "conflict"}
 
-    def test_merged_on_a_file_that_only_an_earlier_patch_made(self, three):
-        """The merge starts from the file as `one` left it, which no base has."""
+    def test_merged_on_a_file_that_only_an_earlier_patch_made(self, project):
+        """The merge starts from the file as `early` left it, which no base has, nor a tree without the series."""
+        early = Change("early", {SCHEDULER: numbered("line", _12="early = 12")})
+        late = Change("late", {SCHEDULER: numbered("line", _12="early = 12", _30="late = 30")})
+        add_series(project, early, late)
+        onto = add_next(project, core=in_core(_28="x = 28"))
+        rebased = rebase(project, make_tree(project), onto, write=True)
+        assert carried(rebased) == {"early": Carried.CLEAN, "late": Carried.MERGED}
+        assert not apply(project, onto).failed
+        wanted = numbered("line", _12="early = 12", _28="x = 28", _30="late = 30")
+        assert (onto.git.folder / SCHEDULER).read_text() == wanted
+
+    def test_merged_after_a_merged_one(self, three):
         onto = add_next(three, core=in_core(_1="first = 1", _28="x = 28"))
         rebased = rebase(three, applied_tree(three), onto, write=True)
         assert carried(rebased) == {"one": Carried.MERGED, "two": Carried.CLEAN, "three": Carried.MERGED}

@@ -164,8 +164,11 @@ class TestAfterUntil:
         third = tree.git.resolve("HEAD")
         apply(three, tree, until="one")
         tree.git.run("cherry-pick", third)
-        assert refresh(three, tree).removed == ()
+        (tree.git.folder / SCHEDULER).write_text(MINE)
+        tree.git.run("commit", "--quiet", "--all", "--amend", "--no-edit")
+        assert summary(refresh(three, tree)) == ((), ("three",), (), ("one", "two"))
         assert (folder / "series").read_text() == "one\nthree\ntwo\n"
+        assert b"\n+mine = 1\n" in (folder / "three.patch").read_bytes()
 
     def test_the_whole_series_applied_again_is_recorded_as_such(self, three, tree):
         apply(three, tree)

@@ -77,6 +77,15 @@ def test_fuzz_is_a_conflict(project):
     assert trial.files[0].detail == f"patch failed: {SCHEDULER}:1"
 
 
+def test_other_white_space_is_a_conflict_whatever_the_repository_says(project):
+    add_series(project, ONE)
+    change_base(project, core=scheduler(_1="line_1  =  1"))
+    tree = make_tree(project)
+    tree.git.run("config", "apply.ignoreWhitespace", "change")
+    (trial,) = try_series(tree.git, tree.base, project.track_folder("1.2.0"), ["one"])
+    assert outcomes([trial]) == {("one", SCHEDULER): "conflict"}
+
+
 def test_every_outcome_in_one_report_and_what_follows_what(project):
     extra = "task-sdk/tests/test_sdk.py"
     add_series(

@@ -69,7 +69,7 @@ def test_every_commit_that_makes_the_change_is_named(project, tree):
     assert sorted(by_patch_id) == sorted([first, second])
 
 
-@pytest.mark.parametrize("name", ["größe.py", "a b.py", ":(top)x.py", "[a]*.py", 'q"uote.py'])
+@pytest.mark.parametrize("name", ["größe.py", "a b.py", ":(top)x.py", "*.py", 'q"uote.py'])
 def test_odd_file_names(project, name):
     path = f"task-sdk/{name}"
     add_series(project, Change("one", {path: "x = 1\n"}))
@@ -94,7 +94,9 @@ def test_a_merge_is_not_taken_for_the_change(project, tree):
     at = commit(tree.git, ONE.files, "Hold\n")
     tree.git.run("checkout", "--quiet", "launchguard")
     commit(tree.git, {"README.md": "x\n"}, "Other\n")
-    tree.git.run("merge", "--quiet", "--no-ff", "-m", "Make one hold", "side")
+    tree.git.run("merge", "--quiet", "--no-ff", "--no-commit", "side")
+    (tree.git.folder / SCHEDULER).write_text(numbered("line", _3='line_3 = "one"', _20="x = 20"))
+    tree.git.run("commit", "--quiet", "--all", "-m", "Make one hold")
     assert [(one.evidence, one.commit) for one in found(project, tree)] == [
         (Evidence.REVERSE_APPLIES, None),
         (Evidence.PATCH_ID, at),

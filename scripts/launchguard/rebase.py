@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from launchguard import journal
-from launchguard.apply import AM_OPTIONS, commit_series, scratch_worktree
+from launchguard.apply import AM_OPTIONS, scratch_worktree
 from launchguard.errors import LaunchguardError
 from launchguard.export import export
 from launchguard.patchfile import read_patch
@@ -96,15 +96,16 @@ def rebase(project: Project, tree: Tree, onto: Tree, *, write: bool = False) -> 
 
 
 def _make_preimages(project: Project, tree: Tree, slugs: list[str]) -> None:
-    """Have the tree's repository hold every file that a patch stands on: a three-way merge starts from these."""
+    """Have the tree's repository hold every file that a patch stands on: a three-way merge starts from these.
+
+    A trial on the series' own base writes them.
+    """
     folder = project.track_folder(tree.track.name)
     failed = [trial.slug for trial in failures(try_series(tree.git, tree.base, folder, slugs))]
     if failed:
         raise LaunchguardError(
             f"{', '.join(failed)} of track {tree.track.name} do not apply to their own base; see `launchguard apply`"
         )
-    with project.lock(tree.git.folder.name):
-        commit_series(tree, folder, slugs)
 
 
 def _carry(scratch: Git, folder: Path, trial: PatchTrial, *, history: str | None, new: str) -> PatchCarried:

@@ -46,7 +46,6 @@ def refresh(project: Project, tree: Tree) -> Refreshed:
     """
     folder = project.track_folder(tree.track.name)
     with project.lock(tree.git.folder.name):
-        journal.recover(folder)
         _refuse_unfinished(tree)
         before = {slug: _read(folder / f"{slug}.patch") for slug in read_series(folder)}
         patches = export(tree.git, tree.base, "HEAD")
