@@ -105,13 +105,14 @@ def test_waiting_has_an_end_and_says_what_was_wrong() -> None:
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
     settings = {"AIRFLOW__SCHEDULER__TASK_QUEUED_TIMEOUT": "20", "AIRFLOW__DATABASE__SQL_ALCHEMY_POOL_SIZE": "3"}
-    return Site(
-        tmp_path, tmp_path / "venv", tmp_path / "dags", "postgresql+psycopg2://me@/db", 8080, 8081, settings=settings
-    )
+    return Site(tmp_path, tmp_path / "dags", "postgresql+psycopg2://me@/db", 8080, 8081, settings=settings)
 
 
 def test_workers_do_not_know_the_database(site: Site, tmp_path: Path) -> None:
-    control, worker = control_env(site, tmp_path / "kubeconfig-a", "scheduler-a"), worker_image(site).env
+    control, worker = (
+        control_env(site, tmp_path / "venv", tmp_path / "kubeconfig-a", "scheduler-a"),
+        worker_image(site, tmp_path / "venv").env,
+    )
     assert control["PGAPPNAME"] == "scheduler-a"
     assert worker["AIRFLOW__CORE__EXECUTION_API_SERVER_URL"] == "http://127.0.0.1:8081/execution/"
     assert control["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"] == "postgresql+psycopg2://me@/db"
@@ -121,7 +122,7 @@ def test_workers_do_not_know_the_database(site: Site, tmp_path: Path) -> None:
 
 
 def test_processes_share_secrets_but_not_the_temporary_folder(site: Site, tmp_path: Path) -> None:
-    one, two = (control_env(site, tmp_path / f"kubeconfig-{name}") for name in "ab")
+    one, two = (control_env(site, tmp_path / "venv", tmp_path / f"kubeconfig-{name}") for name in "ab")
     assert one["AIRFLOW__API_AUTH__JWT_SECRET"] == two["AIRFLOW__API_AUTH__JWT_SECRET"]
     assert one["TMPDIR"] != two["TMPDIR"]
     assert site.jwt_secret not in repr(site)
@@ -132,8 +133,8 @@ def test_the_pod_template_names_the_image(site: Site) -> None:
     assert f'"image": "{site.image}"' in site.pod_template.read_text()
 
 
-def test_the_host_name_of_a_pod_is_its_name(site: Site) -> None:
-    env = worker_image(site).env | {"HOSTNAME": "pod-1"}
+def test_the_host_name_of_a_pod_is_its_name(site: Site, tmp_path: Path) -> None:
+    env = worker_image(site, tmp_path / "venv").env | {"HOSTNAME": "pod-1"}
     program = "import launchguard_lab_site as site; print(site.pod_hostname())"
     done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, check=True)
     assert done.stdout == "pod-1\n"

@@ -35,6 +35,8 @@ class Blueprint:
 
     Args:
         venv: the installation of Airflow, with psycopg2 and asyncpg.
+        api_server: another installation for the API server; None takes `venv`.
+        workers: another installation for the workers' image; None takes `venv`.
         schedulers: the names of as many schedulers; the API stand-in and its faults know them by these.
         triggerer: whether deferred tasks are to go on.
         settings: more of Airflow's settings.
@@ -42,6 +44,8 @@ class Blueprint:
     """
 
     venv: Path
+    api_server: Path | None = None
+    workers: Path | None = None
     schedulers: Sequence[str] = ("scheduler-a", "scheduler-b")
     triggerer: bool = False
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -74,8 +78,8 @@ class Deployment:
 def migrated(folder: Path, venv: Path, server: str) -> Iterator[str]:
     """Give the name of a migrated database, from which deployments take copies: a migration takes 10 s of CPU."""
     with fresh_database(server) as url:
-        site = Site(folder, venv, folder, airflow_url(url), 0, 0)
-        environment = control_env(site, folder / "kubeconfig-migrate")
+        site = Site(folder, folder, airflow_url(url), 0, 0)
+        environment = control_env(site, venv, folder / "kubeconfig-migrate")
         with console.working("migrating a database"):
             run(venv / "bin" / "airflow", "db", "migrate", cwd=folder, env=environment)
         rowlog.install(url)
@@ -99,7 +103,7 @@ def deployed(folder: Path, blueprint: Blueprint, *, server: str, template: str) 
         rows = RowLog(database)
         stack.callback(rows.close)
         url = airflow_url(database)
-        site = Site(folder, blueprint.venv, DAGS, url, _free_port(), _free_port(), settings=blueprint.settings)
+        site = Site(folder, DAGS, url, _free_port(), _free_port(), settings=blueprint.settings)
         cluster = stack.enter_context(running(folder, _cluster_settings(site, blueprint)))
         history = stack.enter_context(History(site.history, "lab"))
         stack.enter_context(_gateway(site, cluster, history))
@@ -127,7 +131,7 @@ def _gateway(site: Site, cluster: RunningStandIn, history: History) -> Iterator[
 
 def _cluster_settings(site: Site, blueprint: Blueprint) -> StandInSettings:
     kubelet = KubeletSettings(pods_per_node=blueprint.pods_at_once)
-    images = {site.image: worker_image(site)}
+    images = {site.image: worker_image(site, blueprint.workers or blueprint.venv)}
     return StandInSettings(images=images, kubelet=kubelet, seed=blueprint.seed)
 
 
@@ -141,11 +145,12 @@ def _components(site: Site, blueprint: Blueprint, cluster_url: str, history: His
     made = {}
     for name, role in roles.items():
         kubeconfig = write_kubeconfig(site.folder / f"kubeconfig-{name}", cluster_url, user=name)
-        command = [str(site.venv / "bin" / "airflow"), role.value]
+        venv = (role is Role.API_SERVER and blueprint.api_server) or blueprint.venv
+        command = [str(venv / "bin" / "airflow"), role.value]
         if role is Role.API_SERVER:
             command += ["--host", "127.0.0.1", "--port", str(site.api_port), "--workers", "1"]
         log = site.folder / "components" / f"{name}.log"
-        made[name] = Component(name, command, control_env(site, kubeconfig, name), log=log, history=history)
+        made[name] = Component(name, command, control_env(site, venv, kubeconfig, name), log=log, history=history)
     return made
 
 

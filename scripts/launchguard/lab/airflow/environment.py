@@ -23,18 +23,16 @@ class Site:
 
     Args:
         folder: for everything that it writes.
-        venv: the installation.
         dags: the folder of its Dags.
         database: an SQLAlchemy URL.
         api_port: of its API server.
         worker_port: where workers reach that, which may be a proxy before it.
         namespace: of the workers' pods.
-        image: the name of the workers' image, which stands for `venv`.
+        image: the name of the workers' image.
         settings: more of Airflow's settings, such as `AIRFLOW__SCHEDULER__TASK_QUEUED_TIMEOUT`.
     """
 
     folder: Path
-    venv: Path
     dags: Path
     database: str
     api_port: int
@@ -59,10 +57,10 @@ class Site:
         return self.folder / "pod-template.yaml"
 
 
-def _base(site: Site) -> dict[str, str]:
+def _base(site: Site, venv: Path) -> dict[str, str]:
     """Give what every process needs, workers too."""
     return {
-        "PATH": f"{site.venv / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
+        "PATH": f"{venv / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
         "HOME": str(site.folder),
         "LANG": "C.UTF-8",
         "PYTHONPATH": str(_SITE),
@@ -79,10 +77,11 @@ def _base(site: Site) -> dict[str, str]:
     }
 
 
-def control_env(site: Site, kubeconfig: Path, name: str = "") -> dict[str, str]:
+def control_env(site: Site, venv: Path, kubeconfig: Path, name: str = "") -> dict[str, str]:
     """Give the whole environment of a process that is no worker.
 
     Args:
+        venv: the installation that it runs from.
         kubeconfig: with the name by which the API stand-in is to know this process.
         name: by which the database is to know it.
     """
@@ -106,13 +105,13 @@ def control_env(site: Site, kubeconfig: Path, name: str = "") -> dict[str, str]:
         # 0, the default, fails a task at the first creation that is refused.
         "AIRFLOW__KUBERNETES_EXECUTOR__TASK_PUBLISH_MAX_RETRIES": "-1",
     }
-    return {**_base(site), **own, **site.settings}
+    return {**_base(site, venv), **own, **site.settings}
 
 
-def worker_image(site: Site) -> LocalImage:
-    """Give what the workers' image stands for: the same installation, without the database."""
+def worker_image(site: Site, venv: Path) -> LocalImage:
+    """Give what the workers' image stands for: an installation that does not know the database."""
     workers = {name: value for name, value in site.settings.items() if "DATABASE" not in name}
-    return LocalImage(env={**_base(site), **workers}, workdir=str(site.folder))
+    return LocalImage(env={**_base(site, venv), **workers}, workdir=str(site.folder))
 
 
 def write_pod_template(site: Site) -> None:
