@@ -93,6 +93,28 @@ def test_an_unknown_lane_names_those_that_are_there(project):
         load_track(project, TRACK).lane("tail")
 
 
+RELEASE = """
+[[releases]]
+name = "later"
+python = "3.11"
+airflow = "1.3.0"
+packages_until = "2026-02-01T00:00:00Z"
+"""
+
+
+def test_other_releases_are_no_lanes(project):
+    path = project.track_folder(TRACK) / "track.toml"
+    path.write_text(path.read_text() + RELEASE)
+    track = load_track(project, TRACK)
+    assert track.release("later").packages_until == "2026-02-01T00:00:00Z"
+    assert track.lane_names() == ["head"]
+    with pytest.raises(LaunchguardError, match=r"has no other release 'tail'; it has later"):
+        track.release("tail")
+    path.write_text(path.read_text() + 'suites = ["series"]\n')
+    with pytest.raises(LaunchguardError, match="release later: a release has neither patched parts nor suites"):
+        load_track(project, TRACK)
+
+
 @pytest.mark.parametrize(
     "path", sorted(Path(__file__).resolve().parents[1].glob("patches/*/track.toml")), ids=lambda path: path.parent.name
 )

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from launchguard.lab.installs import Ground
     from launchguard.lab.outcome import Side
 
-_SIDES: Final = ("released", "patched", "both")
+_SIDES: Final = ("released", "newer", "patched", "both", "all")
+
+_SIDES_HELP: Final = "Which Airflow: newer is upstream's newest release, for comparison; both are released and patched."
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -29,7 +31,7 @@ def lab() -> None:
 
 def _lab_options(command: F) -> F:
     """Add what all runs take."""
-    sides = click.option("--side", type=click.Choice(_SIDES), default="both", show_default=True, help="Which Airflow.")
+    sides = click.option("--side", type=click.Choice(_SIDES), default="both", show_default=True, help=_SIDES_HELP)
     database = click.option(
         "--database-url", metavar="URL", help="A PostgreSQL server to make databases in; an embedded one if not given."
     )
@@ -167,6 +169,6 @@ def _ground(context: Context, source: str, url: str | None, database_url: str | 
 
 
 def _sides(side: str) -> tuple[Side, ...]:
-    from launchguard.lab.outcome import Side  # noqa: PLC0415
+    from launchguard.lab.outcome import BEFORE_AND_AFTER, Side  # noqa: PLC0415
 
-    return tuple(Side) if side == "both" else (Side(side),)
+    return {"both": BEFORE_AND_AFTER, "all": tuple(Side)}.get(side) or (Side(side),)

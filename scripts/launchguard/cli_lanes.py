@@ -34,14 +34,16 @@ def lanes(context: click.Context, as_json: bool) -> None:
 @click.argument("names", nargs=-1, metavar="[LANE]...")
 @pass_context
 def lock_command(context: Context, /, *, names: tuple[str, ...]) -> int:
-    """Resolve each lane's `.in` file into a lock with hashes, as of the track's day."""
+    """Resolve each lane's `.in` file into a lock with hashes, as of the track's day; other releases' too."""
     from launchguard.lock import lock_lane  # noqa: PLC0415
 
     track = context.track()
-    for name in names or [lane.name for lane in track.lanes if lane.lock is None]:
-        with console.working(f"locking {name}"):
-            changed = lock_lane(context.project, track, track.lane(name))
-        console.say(f"{name}: {'changed' if changed else 'unchanged'}")
+    releases = {release.name: release for release in track.releases}
+    chosen = [releases.get(name) or track.lane(name) for name in names]
+    for lane in chosen or [lane for lane in (*track.lanes, *track.releases) if lane.lock is None]:
+        with console.working(f"locking {lane.name}"):
+            changed = lock_lane(context.project, track, lane)
+        console.say(f"{lane.name}: {'changed' if changed else 'unchanged'}")
     return Exit.GOOD
 
 

@@ -55,11 +55,12 @@ def lock_lane(project: Project, track: Track, lane: Lane) -> bool:
         "--no-annotate",
         "--no-emit-index-url",
     )
-    limits = ("--python-version", lane.python, "--exclude-newer", track.packages_until)
+    until = lane.packages_until or track.packages_until
+    limits = ("--python-version", lane.python, "--exclude-newer", until)
     resolved = uv(*words, *limits, source, check=False)
     if resolved.code:
         raise LaunchguardError(f"no lock for lane {lane.name}: {resolved.messages.strip()}")
-    text = HEADER.format(lane=lane.name, until=track.packages_until) + resolved.text
+    text = HEADER.format(lane=lane.name, until=until) + resolved.text
     changed = not target.is_file() or target.read_text(encoding="utf-8") != text
     if changed:
         target.write_text(text, encoding="utf-8")

@@ -59,18 +59,19 @@ class Lane(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     `patched` names the parts that come from the tree; all others are the released ones that the lane's
     lock names. `lock` is the lane whose lock is used, where that is another one's. An `extra` lane only runs
-    when it is named, or with all of them.
+    when it is named, or with all of them. `packages_until` is the lane's own, where the track's does not do.
     """
 
     name: str
     python: str
     airflow: str
-    patched: tuple[str, ...]
-    suites: tuple[str, ...]
+    patched: tuple[str, ...] = ()
+    suites: tuple[str, ...] = ()
     breeze: Breeze = Breeze()
     database: Literal["sqlite", "postgresql"] = "sqlite"
     lock: str | None = None
     extra: bool = False
+    packages_until: str | None = None
 
 
 class Exemption(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -90,6 +91,8 @@ class Track(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     `base_commit` is the id of the commit that holds the parts in monorepo layout, the same on every
     machine; `packages_until` is the newest upload date (UTC) that the locks may take packages from.
+    `releases` are other releases of Airflow, never patched nor tested, that the laboratory and the
+    benchmarks compare with: lanes without suites.
     """
 
     name: str
@@ -98,6 +101,7 @@ class Track(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     base_commit: str
     parts: tuple[Part, ...]
     lanes: tuple[Lane, ...] = ()
+    releases: tuple[Lane, ...] = ()
     deselected: tuple[Exemption, ...] = ()
     known_failures: tuple[Exemption, ...] = ()
 
@@ -114,6 +118,18 @@ class Track(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             if lane.name == name:
                 return lane
         raise LaunchguardError(f"track {self.name} has no lane {name!r}; it has {', '.join(self.lane_names())}")
+
+    def release(self, name: str) -> Lane:
+        """Find another release.
+
+        Raises:
+            LaunchguardError: the track compares with none of that name.
+        """
+        for release in self.releases:
+            if release.name == name:
+                return release
+        known = ", ".join(one.name for one in self.releases) or "none"
+        raise LaunchguardError(f"track {self.name} has no other release {name!r}; it has {known}")
 
     def lane_names(self) -> list[str]:
         return [lane.name for lane in self.lanes]
@@ -157,4 +173,6 @@ def _faults(track: Track, folder: str) -> list[str]:
         unknown = set(lane.patched) - set(PARTS)
         if unknown:
             faults.append(f"lane {lane.name}: unknown parts {', '.join(sorted(unknown))}")
+    busy = [one.name for one in track.releases if one.patched or one.suites]
+    faults += [f"release {name}: a release has neither patched parts nor suites" for name in busy]
     return faults

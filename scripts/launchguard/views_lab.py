@@ -8,7 +8,7 @@ from rich.table import Table
 
 from launchguard import console
 from launchguard.errors import Exit
-from launchguard.lab.outcome import Outcome, Side
+from launchguard.lab.outcome import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,9 +33,9 @@ def show_lab(report: LabReport, page: Path, *, as_json: bool) -> int:
     if as_json:
         console.show_json({"code": report.code, "report": report})
         return report.code
-    table = Table("scenario", *Side, "report", box=None, pad_edge=False)
+    table = Table("scenario", *report.sides(), "report", box=None, pad_edge=False)
     for name in report.scenarios():
-        entries = [report.entry(name, side) for side in Side]
+        entries = [report.entry(name, side) for side in report.sides()]
         about = next((entry.report for entry in entries if entry is not None), "")
         table.add_row(name, *(_cell(entry) for entry in entries), about)
     console.OUT.print(table)

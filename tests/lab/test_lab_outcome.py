@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 BREAKS = Scenario(title="", dag="solo", steps=(), needs=("R8",), released_breaks=("no-retry-burnt",))
 HOLDS = Scenario(title="", dag="solo", steps=())
+FREE = Scenario(title="", dag="solo", steps=(), released_may_break=True)
 HELD = Judgement(Verdict.HOLDS)
 UNTOLD = Judgement(Verdict.CANNOT_TELL, doubts=("a gap",))
 
@@ -34,6 +35,13 @@ def broke(invariant: str) -> Judgement:
         (BREAKS, Side.RELEASED, UNTOLD, (), Outcome.CANNOT_TELL),
         (HOLDS, Side.RELEASED, HELD, (), Outcome.HOLDS),
         (HOLDS, Side.RELEASED, broke("ends-once"), (), Outcome.BROKEN),
+        (FREE, Side.RELEASED, broke("ends-once"), (), Outcome.REPRODUCED),
+        (FREE, Side.RELEASED, HELD, (), Outcome.HOLDS),
+        (FREE, Side.RELEASED, UNTOLD, (), Outcome.CANNOT_TELL),
+        (FREE, Side.PATCHED, broke("ends-once"), (), Outcome.BROKEN),
+        (BREAKS, Side.NEWER, HELD, (), Outcome.HOLDS),
+        (BREAKS, Side.NEWER, HELD, ("R8",), Outcome.HOLDS),
+        (BREAKS, Side.NEWER, broke("ends-once"), (), Outcome.REPRODUCED),
         (BREAKS, Side.PATCHED, HELD, (), Outcome.HOLDS),
         (BREAKS, Side.PATCHED, broke("no-retry-burnt"), (), Outcome.BROKEN),
         (BREAKS, Side.PATCHED, UNTOLD, (), Outcome.CANNOT_TELL),

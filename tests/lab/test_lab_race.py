@@ -9,7 +9,7 @@ import pytest
 from launchguard.cli_options import Context
 from launchguard.errors import Exit
 from launchguard.lab.installs import prepare
-from launchguard.lab.outcome import Outcome, Side
+from launchguard.lab.outcome import BEFORE_AND_AFTER, Outcome, Side
 from launchguard.lab.runner import play_scenarios
 from launchguard.lab.scenario import choose, load_scenarios
 
@@ -23,7 +23,7 @@ def test_the_short_set_breaks_before_and_not_after(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("LAUNCHGUARD_ROOT", str(ROOT))
     context = Context(None)
     ground = prepare(context.project, context.fetch("sdist", None))
-    report = play_scenarios(ground, tuple(Side), choose(load_scenarios(), (), short=True))
+    report = play_scenarios(ground, BEFORE_AND_AFTER, choose(load_scenarios(), (), short=True))
     assert report.code is Exit.GOOD, [(one.scenario, one.side, one.outcome, one.judgement) for one in report.entries]
     released = [entry.outcome for entry in report.entries if entry.side is Side.RELEASED]
     assert set(released) == {Outcome.REPRODUCED}

@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING
 import pytest
 
 from launchguard.errors import LaunchguardError
-from launchguard.lab.actions import ACTIONS
+from launchguard.lab.actions import ACTIONS, Action
 from launchguard.lab.airflow.deployment import DAGS
-from launchguard.lab.faults import FaultEngine
-from launchguard.lab.fuzz import EVERY_RULE, random_scenario
+from launchguard.lab.faults import FaultEngine, Rule
+from launchguard.lab.fuzz import random_scenario
 from launchguard.lab.history import History
+from launchguard.lab.plan import ApiDown
 from launchguard.lab.pressure import pressure_scenario
 from launchguard.lab.scenario import FOLDER, Scenario, choose, load_scenario, load_scenarios
-from launchguard.lab.steps import Act, Arm
+from launchguard.lab.steps import Act, Arm, Do, Step
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 SCENARIOS = load_scenarios()
@@ -76,7 +78,35 @@ def test_what_is_wrong_in_a_file_is_named(change: str, message: str, tmp_path: P
 def test_random_scenarios_replay() -> None:
     assert [random_scenario(7, number) for number in range(60)] == MADE
     assert random_scenario(8, 0).steps != MADE[0].steps
-    assert MADE[0].needs == EVERY_RULE
+
+
+def _is_impatient(scenario: Scenario) -> bool:
+    return "scheduler.task_queued_timeout" in scenario.airflow
+
+
+def _loses_an_answer(step: Step) -> bool:
+    match step:
+        case Arm(fault=Rule(action=Action.LOST_RESPONSE | Action.ERROR_AFTER)) | Do(command=ApiDown()):
+            return True
+    return False
+
+
+@pytest.mark.parametrize(
+    ("rule", "told_by"),
+    [
+        ("R14", lambda one: _is_impatient(one) or any(isinstance(step, Act) for step in one.steps)),
+        ("R16", lambda one: any(_loses_an_answer(step) for step in one.steps)),
+        ("R17", _is_impatient),
+    ],
+)
+def test_a_random_scenario_names_the_rules_that_its_ordeals_need(
+    rule: str, told_by: Callable[[Scenario], bool]
+) -> None:
+    """One that needs no rule without a patch counts: there must be many of those."""
+    needing = [one for one in MADE if rule in one.needs]
+    assert needing == [one for one in MADE if told_by(one)]
+    assert 5 < len(needing) < len(MADE) - 5
+    assert all("R8" in one.needs for one in MADE)
 
 
 def test_random_scenarios_use_every_fault_that_they_may(tmp_path: Path) -> None:
@@ -101,5 +131,5 @@ def test_the_measurement_has_as_many_tasks_as_asked_for() -> None:
     assert pressure_scenario(17).settings()["LAUNCHGUARD_LAB_MANY"] == "17"
 
 
-def test_random_scenarios_share_one_deployment() -> None:
-    assert len({scenario.site for scenario in MADE}) == 1
+def test_random_scenarios_share_two_deployments() -> None:
+    assert len({scenario.site for scenario in MADE}) == 2

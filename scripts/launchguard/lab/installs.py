@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -11,9 +12,10 @@ from launchguard.apply import apply
 from launchguard.errors import LaunchguardError
 from launchguard.lab.campaign import Stage, staged
 from launchguard.lab.outcome import Side, rules_of
+from launchguard.lock import require_lock
 from launchguard.postgres import postgres_server
 from launchguard.track import CORE, PROVIDER, SDK
-from launchguard.venv import Variant, lane_venv
+from launchguard.venv import Variant, Venv, lane_venv
 from launchguard.views import failure_lines
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from launchguard.project import Project
 
 LANE: Final = "head"
-_VARIANTS: Final = {Side.RELEASED: Variant.UNPATCHED, Side.PATCHED: Variant.PATCHED}
+NEWER: Final = "release-3.3.2"
 
 
 @dataclass(frozen=True)
@@ -45,10 +47,25 @@ class Ground:
     folder: Path
 
     def versions(self, sides: Sequence[Side]) -> dict[str, str]:
-        released = ", ".join(f"{part} {self.tree.track.part(part).version}" for part in (CORE, SDK, PROVIDER))
-        return {
-            side: released if side is Side.RELEASED else f"{released} + {len(self.series)} patches" for side in sides
-        }
+        track = self.tree.track
+        released = ", ".join(f"{part} {track.part(part).version}" for part in (CORE, SDK, PROVIDER))
+        patched = f"{released} + {len(self.series)} patches"
+        told = {Side.RELEASED: released, Side.PATCHED: patched}
+        return {side: told.get(side) or self._newer() for side in sides}
+
+    def _newer(self) -> str:
+        """Name the parts of the newer release, as its lock pins them."""
+        lock = require_lock(self.project, self.tree.track, self.tree.track.release(NEWER)).read_text(encoding="utf-8")
+        parts = [self.tree.track.part(part) for part in (CORE, SDK, PROVIDER)]
+        pinned = {part.name: re.search(rf"(?m)^{part.distribution}==(\S+)", lock) for part in parts}
+        return ", ".join(f"{name} {found[1]}" for name, found in pinned.items() if found)
+
+    def venv(self, side: Side) -> Venv:
+        """Make a side's environment, or find it."""
+        track = self.tree.track
+        lane = track.release(NEWER) if side is Side.NEWER else track.lane(LANE)
+        variant = Variant.PATCHED if side is Side.PATCHED else Variant.UNPATCHED
+        return lane_venv(self.project, self.tree, lane, variant, self.revision)
 
 
 def prepare(project: Project, tree: Tree) -> Ground:
@@ -73,8 +90,7 @@ def stages(ground: Ground, sides: Sequence[Side]) -> Iterator[Iterator[Stage]]:
 
 def _stages(ground: Ground, sides: Sequence[Side], server: str) -> Iterator[Stage]:
     for side in sides:
-        lane = ground.tree.track.lane(LANE)
         with console.working(f"{side}: making the environment"):
-            venv = lane_venv(ground.project, ground.tree, lane, _VARIANTS[side], ground.revision)
+            venv = ground.venv(side)
         with staged(side, venv.folder, ground.folder / side, server) as stage:
             yield stage

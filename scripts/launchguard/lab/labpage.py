@@ -1,4 +1,4 @@
-"""The lab's HTML page: one file, no scripts from elsewhere, released and patched side by side."""
+"""The lab's HTML page: one file, no scripts from elsewhere, the sides side by side."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from launchguard.lab.checker import read_evidence
 from launchguard.lab.history import read_history
 from launchguard.lab.invariants import INVARIANTS
-from launchguard.lab.outcome import Outcome, Side
+from launchguard.lab.outcome import Outcome
 from launchguard.lab.timeline import Event, Timeline, moments, timeline
 
 if TYPE_CHECKING:
     from launchguard.lab.invariants import Finding
     from launchguard.lab.labreport import Entry, LabReport
+    from launchguard.lab.outcome import Side
 
 STYLES: Final = {
     Outcome.REPRODUCED: "asked",
@@ -51,7 +52,7 @@ def write_page(folder: Path, report: LabReport) -> Path:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    rows = [(name, [_panel(report, name, side) for side in Side]) for name in report.scenarios()]
+    rows = [(name, [_panel(report, name, side) for side in report.sides()]) for name in report.scenarios()]
     words = {0: "good", 1: "problems found", 2: "can't tell", 130: "interrupted"}
     page = folder / "index.html"
     html = environment.get_template("lab.html").render(
@@ -60,7 +61,7 @@ def write_page(folder: Path, report: LabReport) -> Path:
         verdict=words[report.code],
         verdict_style={0: "good", 1: "bad"}.get(report.code, "unsure"),
         invariants=INVARIANTS,
-        sides=list(Side),
+        sides=report.sides(),
         sometimes=report.sometimes(),
     )
     page.write_text(html, encoding="utf-8")

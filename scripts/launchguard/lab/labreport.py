@@ -57,6 +57,9 @@ class LabReport(msgspec.Struct, frozen=True, kw_only=True):
     def code(self) -> Exit:
         return Exit.INTERRUPTED if self.interrupted else exit_code(entry.outcome for entry in self.entries)
 
+    def sides(self) -> list[Side]:
+        return [side for side in Side if side in self.versions]
+
     def scenarios(self) -> list[str]:
         return list(dict.fromkeys(entry.scenario for entry in self.entries))
 

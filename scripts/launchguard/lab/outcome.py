@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from launchguard.errors import Exit
 from launchguard.lab.checker import Judgement, Verdict
@@ -21,14 +21,19 @@ class Side(StrEnum):
     """Which Airflow a scenario is played on."""
 
     RELEASED = "released"
+    NEWER = "newer"
+    """Upstream's newest release: shown for comparison, never a problem of ours."""
     PATCHED = "patched"
+
+
+BEFORE_AND_AFTER: Final = (Side.RELEASED, Side.PATCHED)
 
 
 class Outcome(StrEnum):
     """What one run of a scenario counts for."""
 
     REPRODUCED = "reproduced"
-    """Released, and broken as the scenario says."""
+    """Released, and broken as the scenario says; of a release that nothing is asked of: broken."""
     NOT_REPRODUCING = "not reproducing"
     """Released, and not broken as the scenario says: then the patched run proves nothing either."""
     HOLDS = "holds"
@@ -51,6 +56,8 @@ def outcome_of(scenario: Scenario, side: Side, judgement: Judgement, missing: Co
         return Outcome.OPEN
     if judgement.verdict is Verdict.CANNOT_TELL:
         return Outcome.CANNOT_TELL
+    if side is Side.NEWER or (side is Side.RELEASED and scenario.released_may_break):
+        return Outcome.HOLDS if judgement.verdict is Verdict.HOLDS else Outcome.REPRODUCED
     if side is Side.RELEASED and scenario.released_breaks:
         told = judgement.broken() & set(scenario.released_breaks)
         return Outcome.REPRODUCED if told else Outcome.NOT_REPRODUCING

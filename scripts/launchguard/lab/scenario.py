@@ -29,6 +29,7 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         dag: which of the lab's Dags runs.
         needs: the rules of the launch protocol without which it cannot hold.
         released_breaks: invariants of which the released run must break at least one; none: it must hold.
+        released_may_break: it may also hold there: nothing is asked of the released run.
         must_strike: ids of faults without which the run shows nothing.
         excuses: invariants whose findings the scenario brings about itself, and why.
         airflow: settings, as `scheduler.task_queued_timeout`. Scenarios with the same ones share a deployment.
@@ -44,6 +45,7 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     steps: tuple[Step, ...]
     needs: tuple[str, ...] = ()
     released_breaks: tuple[str, ...] = ()
+    released_may_break: bool = False
     must_strike: tuple[str, ...] = ()
     excuses: dict[str, str] = {}
     airflow: dict[str, str] = {}

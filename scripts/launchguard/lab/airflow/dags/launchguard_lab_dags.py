@@ -45,6 +45,19 @@ def lasting() -> None:
 
 
 @dag(schedule=None)
+def failing() -> None:
+    """One task whose first try fails."""
+
+    @task(**RETRIES)
+    def work() -> None:
+        _work(1.0)
+        if get_current_context()["ti"].try_number == 1:
+            raise RuntimeError("the first try fails, as it is to")
+
+    work()
+
+
+@dag(schedule=None)
 def pair() -> None:
     """Two tasks, one after the other."""
 
@@ -101,5 +114,5 @@ def waiter() -> None:
     Waiter(task_id="work", **RETRIES)
 
 
-for make in (solo, lasting, pair, several, many, waiter):
+for make in (solo, lasting, failing, pair, several, many, waiter):
     make()
