@@ -5,11 +5,16 @@ from typing import TYPE_CHECKING
 import pytest
 from factories import EXECUTOR, SCHEDULER, commit, make_tree, tree_of
 
-from launchguard.snapshot import export_tree, tree_id, work_tree_id
+from launchguard.snapshot import export_tree, work_tree_id
 
 if TYPE_CHECKING:
     from launchguard.fetch import Tree
+    from launchguard.gitcmd import Git
     from launchguard.project import Project
+
+
+def tree_id(git: Git, revision: str) -> str:
+    return git.line("rev-parse", f"{revision}^{{tree}}")
 
 
 @pytest.fixture

@@ -13,10 +13,6 @@ if TYPE_CHECKING:
     from launchguard.project import Project
 
 
-def tree_id(git: Git, revision: str) -> str:
-    return git.line("rev-parse", "--verify", f"{revision}^{{tree}}")
-
-
 def work_tree_id(git: Git) -> str:
     """Write what stands in the work tree now, committed or not, as a git tree; the user's index stays as it is."""
     with tempfile.TemporaryDirectory(prefix="launchguard-snapshot-") as scratch:

@@ -57,10 +57,6 @@ class PatchTrial:
     def applies(self) -> bool:
         return all(file.outcome.applies for file in self.files)
 
-    @property
-    def already_applied(self) -> bool:
-        return all(file.outcome is Outcome.ALREADY_APPLIED for file in self.files)
-
 
 def try_series(git: Git, base: str, folder: Path, slugs: Sequence[str]) -> list[PatchTrial]:
     """Try every patch in order on `base`, going on past failures.

@@ -17,7 +17,7 @@ from launchguard.lab.kube.selectors import match_labels, parse_labels
 from launchguard.lab.kube.status import ApiError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable
 
 
 class Match(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -217,15 +217,3 @@ def _check_rule(rule: Rule) -> None:
         parse_labels(rule.match.labels)
     except ApiError as error:
         raise LaunchguardError(f"fault {rule.id!r}: {error.message}") from error
-
-
-def read_rules(source: Sequence[Mapping[str, Any]]) -> list[Rule]:
-    """Read rules from plain data, as from JSON.
-
-    Raises:
-        LaunchguardError: some field is wrong; the message has its path.
-    """
-    try:
-        return msgspec.convert(list(source), list[Rule])
-    except msgspec.ValidationError as error:
-        raise LaunchguardError(f"fault rules: {error}") from error

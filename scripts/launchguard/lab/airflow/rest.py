@@ -60,9 +60,6 @@ class Rest:
         self.patch(f"/dags/{dag_id}", {"is_paused": False})
         self.post(f"/dags/{dag_id}/dagRuns", {"dag_run_id": run_id, "logical_date": None})
 
-    def run_state(self, dag_id: str, run_id: str) -> str:
-        return str(self.get(f"/dags/{dag_id}/dagRuns/{run_id}")["state"])
-
     def task_instances(self, dag_id: str, run_id: str) -> list[dict[str, Any]]:
         found = self.get(f"/dags/{dag_id}/dagRuns/{run_id}/taskInstances")["task_instances"]
         return list(found)
