@@ -153,6 +153,11 @@ def check_failing(project: Project) -> dict[str, list[str]]:
     return {name: found for name, found in check_faults(project).items() if found}
 
 
+def check_untold(project: Project) -> dict[str, str]:
+    """Check a series; gives why a check could not tell, by its name."""
+    return {one.name: one.untold for one in check(project, make_tree(project)) if one.untold}
+
+
 def outcomes(trials) -> dict[tuple[str, str], str]:
     """Map slug and path to the outcome's value."""
     return {(trial.slug, file.path): str(file.outcome) for trial in trials for file in trial.files}

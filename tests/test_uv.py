@@ -8,7 +8,7 @@ import pytest
 
 from launchguard.errors import LaunchguardError
 from launchguard.process import CommandError
-from launchguard.uv import ruff_command, uv, uv_environment, uv_program
+from launchguard.uv import tool_command, uv, uv_environment, uv_program
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,9 +75,11 @@ def test_another_environment_does_not_reach_uv(monkeypatch):
     assert told["PATH"] == os.environ["PATH"]
 
 
-def test_ruff_is_the_named_one_else_the_one_of_the_day(tmp_path, monkeypatch):
-    monkeypatch.setenv("LAUNCHGUARD_RUFF", "/named/ruff")
-    assert ruff_command("2026-07-20") == ("/named/ruff",)
-    monkeypatch.delenv("LAUNCHGUARD_RUFF")
+@pytest.mark.parametrize("name", ["ruff", "mypy"])
+def test_a_linter_is_the_named_one_else_the_one_of_the_day(name, tmp_path, monkeypatch):
+    variable = f"LAUNCHGUARD_{name.upper()}"
+    monkeypatch.setenv(variable, f"/named/{name}")
+    assert tool_command(name, "2026-07-20") == (f"/named/{name}",)
+    monkeypatch.delenv(variable)
     path = program(tmp_path / "bin/uv")
-    assert " ".join(ruff_command("2026-07-20")) == f"{path} tool run --quiet --exclude-newer 2026-07-20 ruff"
+    assert " ".join(tool_command(name, "2026-07-20")) == f"{path} tool run --quiet --exclude-newer 2026-07-20 {name}"

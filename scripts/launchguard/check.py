@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from launchguard.apply import commit_series
 from launchguard.errors import LaunchguardError
 from launchguard.headers import header_faults, is_merged
+from launchguard.modelcheck import check_models
 from launchguard.patchfile import patch_bytes, read_patch
 from launchguard.roundtrip import round_trip_faults
 from launchguard.series import read_series, series_faults
 from launchguard.treecheck import tree_faults
 from launchguard.trial import Outcome, try_series
+from launchguard.typecheck import type_faults
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,11 +27,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Checked:
-    """One check: its faults, a line each, and what is only worth knowing."""
+    """One check: its faults, a line each, what is only worth knowing, and why it could not tell."""
 
     name: str
     faults: tuple[str, ...]
     warnings: tuple[str, ...] = ()
+    untold: str = ""
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,12 @@ class Subject:
     @property
     def slugs(self) -> list[str]:
         return read_series(self.folder)
+
+    @functools.cached_property
+    def head(self) -> str:
+        """The commit with the whole series."""
+        with self.project.lock(self.tree.git.folder.name):
+            return commit_series(self.tree, self.folder, self.slugs)
 
 
 def check(project: Project, tree: Tree) -> list[Checked]:
@@ -105,9 +115,26 @@ def _check_round_trip(subject: Subject) -> Checked:
 
 
 def _check_tree(subject: Subject) -> Checked:
-    with subject.project.lock(subject.tree.git.folder.name):
-        head = commit_series(subject.tree, subject.folder, subject.slugs)
-    return Checked("patched files keep Airflow's rules", tuple(tree_faults(subject.project, subject.tree, head)))
+    return Checked(
+        "patched files keep Airflow's rules", tuple(tree_faults(subject.project, subject.tree, subject.head))
+    )
+
+
+def _check_types(subject: Subject) -> Checked:
+    name = "no type errors that the base has not"
+    try:
+        return Checked(name, tuple(type_faults(subject.project, subject.tree, subject.head)))
+    except LaunchguardError as error:
+        return Checked(name, (), untold=str(error))
+
+
+def _check_models(subject: Subject) -> Checked:
+    name = "generated models are in step"
+    try:
+        found = check_models(subject.project, subject.tree, subject.head)
+    except LaunchguardError as error:
+        return Checked(name, (), untold=str(error))
+    return Checked(name, found.faults, found.warnings)
 
 
 CHECKS: tuple[Callable[[Subject], Checked], ...] = (
@@ -116,5 +143,7 @@ CHECKS: tuple[Callable[[Subject], Checked], ...] = (
     _check_applies,
     _check_round_trip,
     _check_tree,
+    _check_types,
+    _check_models,
 )
 STOPPERS = (_check_series, _check_headers, _check_applies)

@@ -130,10 +130,10 @@ def refresh(context: Context, /, *, source: str, url: str | None, as_json: bool)
 @json_option
 @pass_context
 def check(context: Context, /, *, prefixes: bool, lane: str, source: str, url: str | None, as_json: bool) -> int:
-    """Check the series: headers, clean application, byte-exact round trip, Airflow's rules.
+    """Check the series: headers, clean application, byte-exact round trip, Airflow's rules, types, models.
 
-    All faults of a kind are told at once. Takes seconds; `--prefixes` runs the tests of every prefix of
-    the series too, since each of them may be shipped.
+    All faults of a kind are told at once. A minute the first time, then seconds; `--prefixes` also runs
+    the tests of every prefix of the series, since each of them may be shipped.
     """
     from launchguard.check import check as check_series  # noqa: PLC0415
     from launchguard.prefixes import check_prefixes  # noqa: PLC0415

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 from launchguard import console
 from launchguard.apply import commit_series
 from launchguard.check import Checked
+from launchguard.modelcheck import check_models
 from launchguard.process import run
 from launchguard.pytestrun import Job, Options, run_job
 from launchguard.results import Outcome
 from launchguard.series import read_series
 from launchguard.suites import QUICK, SUITES, invocations
+from launchguard.typecheck import type_faults
 from launchguard.venv import Variant, lane_venv
 
 if TYPE_CHECKING:
@@ -45,6 +47,8 @@ def _prefix_faults(project: Project, tree: Tree, lane: Lane, slugs: list[str]) -
     with project.lock(tree.git.folder.name):
         head = commit_series(tree, project.track_folder(tree.track.name), slugs)
     console.note(f"prefix of {len(slugs)}: up to {slugs[-1]}")
+    yield from type_faults(project, tree, head)
+    yield from check_models(project, tree, head).faults
     venv = lane_venv(project, tree, lane, Variant.PATCHED, head)
     imported = run(venv.python, "-c", f"import {', '.join(IMPORTS)}", cwd=venv.folder, check=False)
     if imported.code:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from launchguard.interpreters import find_python
 from launchguard.process import run
 from launchguard.snapshot import export_tree
-from launchguard.uv import ruff_command, uv_environment
+from launchguard.uv import tool_command, uv_environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ def tree_faults(project: Project, tree: Tree, head: str) -> Iterator[str]:
     yield from _licence_faults(folder, [path for status, path in pairs if status == "A"])
     python = [path for path in present if path.endswith(".py")]
     if python:
-        yield from _ruff_faults(folder, python, ruff_command(tree.track.packages_until))
+        yield from _ruff_faults(folder, python, tool_command("ruff", tree.track.packages_until))
         yield from _compile_faults(folder, python, tree.track.lanes[0].python if tree.track.lanes else "3.10")
 
 

@@ -39,11 +39,12 @@ def uv(*words: str | os.PathLike[str], check: bool = True, cwd: Path | None = No
     return run(uv_program(), *words, env=uv_environment(), check=check, cwd=cwd)
 
 
-def ruff_command(until: str) -> Sequence[str]:
-    """Give the ruff that was the newest one on a day, since its default rules grow.
+def tool_command(name: str, until: str) -> Sequence[str]:
+    """Give the linter that was the newest one on a day, since each release finds more.
 
     Args:
+        name: ruff or mypy; `LAUNCHGUARD_<NAME>` takes the place of either.
         until: the day, as in a track's `packages_until`.
     """
-    named = os.environ.get("LAUNCHGUARD_RUFF")
-    return (named,) if named else (uv_program(), "tool", "run", "--quiet", "--exclude-newer", until, "ruff")
+    named = os.environ.get(f"LAUNCHGUARD_{name.upper()}")
+    return (named,) if named else (uv_program(), "tool", "run", "--quiet", "--exclude-newer", until, name)

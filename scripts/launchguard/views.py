@@ -103,17 +103,20 @@ def show_refreshed(refreshed: Refreshed, *, as_json: bool) -> int:
 
 
 def show_checked(done: Sequence[Checked], *, as_json: bool) -> int:
-    bad = any(one.faults for one in done)
+    untold = Exit.CANNOT_TELL if any(one.untold for one in done) else Exit.GOOD
+    code = Exit.PROBLEMS if any(one.faults for one in done) else untold
     if as_json:
-        console.show_json({"good": not bad, "checks": done})
-        return Exit.PROBLEMS if bad else Exit.GOOD
+        console.show_json({"good": code is Exit.GOOD, "checks": done})
+        return code
     for one in done:
-        console.say(f"{'FAIL' if one.faults else 'ok'}  {one.name}")
+        console.say(f"{'FAIL' if one.faults else 'ok' if not one.untold else '??'}  {one.name}")
+        if one.untold:
+            console.say(f"      cannot tell: {one.untold}")
         for line in one.faults:
             console.say(f"      {line}")
         for line in one.warnings:
             console.warn(line)
-    return Exit.PROBLEMS if bad else Exit.GOOD
+    return code
 
 
 def show_rebased(rebased: Rebased, *, as_json: bool) -> int:
