@@ -13,17 +13,23 @@ apply-and-test *ARGS:
 
 # The project's own tests, with Airflow's on one lane
 test *ARGS:
-    {{ pytest }} -n auto -m "not race" {{ ARGS }}
+    {{ pytest }} -n auto -m "not skew" {{ ARGS }}
 
-# Everything: all suites on all lanes, every prefix of the series, the project's own tests
+# Everything: all suites on all lanes, every prefix of the series, the project's own tests, all races, mixed versions
 test-all:
     {{ launchguard }} run --suite all --all-lanes
     {{ launchguard }} check --prefixes
-    {{ pytest }} -n auto
+    {{ pytest }} -n auto -m "not skew"
+    {{ launchguard }} lab run
+    {{ pytest }} -m skew
 
 # The race laboratory: real schedulers and workers, released against patched
 race *ARGS:
     @{{ launchguard }} lab run {{ ARGS }}
+
+# Mixed versions: released and patched parts of Airflow against each other
+skew *ARGS:
+    {{ pytest }} tests/skew {{ ARGS }}
 
 # Static checks of the tool and of the series
 check:
@@ -32,7 +38,7 @@ check:
 
 # Compare speeds: ratios and their spread, on this machine
 bench *ARGS:
-    build/venv/bin/python bench/bench.py {{ ARGS }}
+    build/venv/bin/python -m bench.bench {{ ARGS }}
 
 # Any launchguard command: just lg status
 lg *ARGS:

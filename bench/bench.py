@@ -1,156 +1,100 @@
-"""Compare two things in one run: medians, spread, and their ratio.
-
-Timings on shared machines are noisy, so the sides of a pair take turns and nothing here fails a build.
-"""
+"""Compare speeds in one run: `just bench`."""
 
 from __future__ import annotations
 
-import os
-import shutil
-import statistics
-import subprocess
-import sys
-import tempfile
-import time
-from dataclasses import dataclass
-from pathlib import Path
+import contextlib
+import functools
 from typing import TYPE_CHECKING
 
 import rich_click as click
+from bench import tool
+from bench.ground import ground
+from bench.million import QUEUED, ROWS
+from bench.run_requests import run_requests
+from bench.sync_pods import sync_pods
 from rich.table import Table
 
 from launchguard import console
-from launchguard.fetch import fetch
+from launchguard.errors import error_handler
 from launchguard.project import find_project
-from launchguard.track import load_track
-from launchguard.venv import Variant, lane_venv
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+
+    from bench.comparison import Comparison, Timing
+    from bench.ground import Ground
+
+_TOOL = {"trees": tool.trees, "venvs": tool.venvs}
+_AIRFLOW: dict[str, Callable[[Ground, int | None], list[Comparison]]] = {
+    "run": run_requests,
+    "sync-0": functools.partial(sync_pods, 0.0),
+    "sync-5": functools.partial(sync_pods, 0.005),
+    "sync-20": functools.partial(sync_pods, 0.020),
+}
+_SECOND = 1.0
 
 
-@dataclass(frozen=True)
-class Side:
-    """One side of a comparison: what stands before the clock starts, and what is timed."""
-
-    name: str
-    prepare: Callable[[], None]
-    timed: Callable[[], None]
-
-
-@dataclass(frozen=True)
-class Timing:
-    """Seconds over all rounds of one side."""
-
-    side: str
-    median: float
-    fastest: float
-    slowest: float
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Two sides; `ratio` is the first's median over the second's, the other two its extremes round by round."""
-
-    name: str
-    first: Timing
-    second: Timing
-    ratio: float
-    lowest: float
-    highest: float
-
-
-def compare(name: str, first: Side, second: Side, rounds: int) -> Comparison:
-    """Time two sides in turns."""
-    seconds: dict[str, list[float]] = {first.name: [], second.name: []}
-    for number in range(rounds):
-        console.note(f"{name}: round {number + 1} of {rounds}")
-        for side in (first, second):
-            side.prepare()
-            started = time.perf_counter()
-            side.timed()
-            seconds[side.name].append(time.perf_counter() - started)
-    one, two = seconds[first.name], seconds[second.name]
-    by_round = [a / b for a, b in zip(one, two, strict=True)]
-    return Comparison(
-        name,
-        _timing(first.name, one),
-        _timing(second.name, two),
-        statistics.median(one) / statistics.median(two),
-        min(by_round),
-        max(by_round),
-    )
-
-
-def _timing(side: str, seconds: list[float]) -> Timing:
-    return Timing(side, statistics.median(seconds), min(seconds), max(seconds))
-
-
-def launchguard(*words: str) -> Callable[[], None]:
-    """Give a function that runs the tool as a user does."""
-
-    def call() -> None:
-        subprocess.run([sys.executable, "-m", "launchguard", *words], check=True, stdout=subprocess.DEVNULL)
-
-    return call
-
-
-def nothing() -> None:
-    """Stand where a side needs no preparation."""
-
-
-def trees(build: Path, rounds: int) -> Comparison:
-    """Sdists to patched tree: all of it, against finding it unchanged."""
-    apply = launchguard("apply")
-    return compare(
-        "sdists to patched tree",
-        Side("from cached sdists", lambda: shutil.rmtree(build / "trees", ignore_errors=True), apply),
-        Side("unchanged", nothing, apply),
-        rounds,
-    )
-
-
-def venvs(rounds: int) -> Comparison:
-    """A lane's environment and wheels from a warm package cache, against finding them unchanged."""
-    project = find_project()
-    track = load_track(project, project.tracks()[0])
-    tree = fetch(project, track)
-
-    def make() -> None:
-        lane_venv(project, tree, track.lanes[0], Variant.PATCHED, "HEAD")
-
-    def prepare() -> None:
-        for kind in ("venvs", "wheels", "snapshots"):
-            shutil.rmtree(project.build / kind, ignore_errors=True)
-
-    make()  # fills uv's own cache
-    name = f"environment of lane {track.lanes[0].name}"
-    return compare(name, Side("made, packages cached", prepare, make), Side("unchanged", nothing, make), rounds)
-
-
-@click.command()
-@click.option("--rounds", default=5, show_default=True, type=click.IntRange(1))
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--only", multiple=True, type=click.Choice([*_TOOL, *_AIRFLOW]), help="Leave the others out.")
+@click.option("--rounds", type=click.IntRange(1), help="Turns of each side; each comparison has its own default.")
+@click.option("--rows", default=ROWS, show_default=True, type=click.IntRange(QUEUED), help="In task_instance.")
 @click.option("--json", "as_json", is_flag=True)
-def main(rounds: int, as_json: bool) -> None:
-    """Run every comparison; about a minute."""
-    with tempfile.TemporaryDirectory(prefix="launchguard-bench-") as scratch:
-        build = Path(scratch)
-        cache = find_project().build / "cache"
-        if cache.is_dir():
-            shutil.copytree(cache, build / "cache", ignore=shutil.ignore_patterns("uv"))
-        os.environ["LAUNCHGUARD_BUILD"] = str(build)
-        launchguard("apply")()
-        done = [trees(build, rounds), venvs(rounds)]
+def main(only: tuple[str, ...], rounds: int | None, rows: int, as_json: bool) -> None:
+    """Compare speeds on this machine; all of it takes some minutes.
+
+    trees and venvs are the tool's own. The others are Airflow's, patched and released, on PostgreSQL: /run, and
+    KubernetesExecutor's sync() with a Kubernetes API that takes 0, 5 or 20 ms to create a pod.
+    """
+    with error_handler(find_project().logs):
+        chosen = only or (*_TOOL, *_AIRFLOW)
+        show(measure(chosen, rounds, rows), as_json=as_json)
+
+
+def measure(chosen: Sequence[str], rounds: int | None, rows: int) -> list[Comparison]:
+    """Make the chosen comparisons."""
+    done = [row for name, own in _TOOL.items() if name in chosen for row in own(rounds)]
+    with contextlib.ExitStack() as stack:
+        made: Callable[[], Ground] = functools.cache(lambda: stack.enter_context(ground(rows // QUEUED * QUEUED)))
+        return done + [row for name, one in _AIRFLOW.items() if name in chosen for row in one(made(), rounds)]
+
+
+def show(done: Sequence[Comparison], *, as_json: bool) -> None:
     if as_json:
         console.show_json(done)
         return
-    table = Table("comparison", "side", "median s", "fastest", "slowest", "ratio (range)", box=None, pad_edge=False)
+    columns = ("comparison", "side", "median", "fastest", "slowest", "n", "statements", "ratio (95 % of runs)", "goal")
+    table = Table(*columns, box=None, pad_edge=False)
     for one in done:
-        for side, ratio in ((one.first, f"{one.ratio:.1f} ({one.lowest:.1f} to {one.highest:.1f})"), (one.second, "1")):
-            table.add_row(
-                one.name, side.side, f"{side.median:.2f}", f"{side.fastest:.2f}", f"{side.slowest:.2f}", ratio
-            )
+        ratio = f"{one.ratio:.3f} ({one.lowest:.3f} to {one.highest:.3f})"
+        table.add_row(one.name, *_cells(one.first), ratio, "" if one.goal is None else f"{one.goal:g}")
+        table.add_row("", *_cells(one.second), "1", "")
     console.OUT.print(table)
+
+
+def _cells(timing: Timing) -> tuple[str, ...]:
+    times = (timing.median, timing.fastest, timing.slowest)
+    return (timing.side, *map(duration, times), str(timing.measurements), statements(timing.statements))
+
+
+def duration(seconds: float) -> str:
+    """Give a time with three digits.
+
+    >>> duration(1.234), duration(0.01234)
+    ('1.23 s', '12.3 ms')
+    """
+    return f"{seconds:.3g} s" if seconds >= _SECOND else f"{seconds * 1000:.3g} ms"
+
+
+def statements(counted: tuple[int, int] | None) -> str:
+    """Give how many statements one measurement sent.
+
+    >>> statements(None), statements((1, 1)), statements((1, 2))
+    ('', '1', '1 to 2')
+    """
+    if counted is None:
+        return ""
+    fewest, most = counted
+    return str(most) if fewest == most else f"{fewest} to {most}"
 
 
 if __name__ == "__main__":
