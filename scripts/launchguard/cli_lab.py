@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import os
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import rich_click as click
 
 from launchguard.cli_options import Context, F, json_option, pass_context, source_options
+from launchguard.errors import LaunchguardError
 from launchguard.postgres import URL_VARIABLE
 
 if TYPE_CHECKING:
+    from launchguard.lab.cluster.choice import ClusterChoice
     from launchguard.lab.installs import Ground
     from launchguard.lab.outcome import Side
 
-_SIDES: Final = ("released", "newer", "patched", "both", "all")
+_IMAGED: Final = ("released", "newer", "patched")
+_SIDES: Final = (*_IMAGED, "both", "all")
 
 _SIDES_HELP: Final = "Which Airflow: newer is upstream's newest release, for comparison; both are released and patched."
 
@@ -35,7 +41,44 @@ def _lab_options(command: F) -> F:
     database = click.option(
         "--database-url", metavar="URL", help="A PostgreSQL server to make databases in; an embedded one if not given."
     )
-    return sides(database(source_options(json_option(command))))
+    return sides(database(_cluster_options(source_options(json_option(command)))))
+
+
+def _cluster_options(command: F) -> F:
+    """Add what says that a real cluster is to be used; the command gets it as `cluster`."""
+    existing = click.Path(path_type=Path, dir_okay=False)
+    options = [
+        click.option("--kubeconfig", type=existing, metavar="FILE", help="Play on this cluster, not on the stand-in."),
+        click.option("--context", "kube_context", default="", help="Of the kubeconfig; its current one if not given."),
+        click.option("--namespace", default="", help="For the workers' pods; one is made and deleted if not given."),
+        *(click.option(f"--image-{side}", default="", help=f"The workers' image: {side}.") for side in _IMAGED),
+        click.option("--worker-host", default="", help="By which pods reach this machine; found out if not given."),
+    ]
+
+    @functools.wraps(command)
+    def wrapped(*given: object, kubeconfig: Path | None, **named: Any) -> object:  # noqa: ANN401  click's
+        images = {side: named.pop(f"image_{side}") for side in _IMAGED}
+        told = {name: named.pop(name) for name in ("kube_context", "namespace", "worker_host")}
+        cluster = _cluster_choice(kubeconfig, images, told, _sides(named["side"]))
+        return command(*given, cluster=cluster, **named)
+
+    return functools.reduce(lambda made, option: option(made), reversed(options), wrapped)  # type: ignore[return-value]
+
+
+def _cluster_choice(
+    kubeconfig: Path | None, images: dict[str, str], told: dict[str, str], sides: tuple[Side, ...]
+) -> ClusterChoice | None:
+    from launchguard.lab.cluster.choice import ClusterChoice  # noqa: PLC0415
+    from launchguard.lab.outcome import Side  # noqa: PLC0415
+
+    if kubeconfig is None:
+        if any([*images.values(), *told.values()]):
+            raise LaunchguardError("images, --context, --namespace and --worker-host go with --kubeconfig")
+        return None
+    named = {Side(side): image for side, image in images.items() if image and Side(side) in sides}
+    choice = ClusterChoice(kubeconfig, told["kube_context"], told["namespace"], told["worker_host"], named)
+    choice.check(sides)
+    return choice
 
 
 @lab.command("list")
@@ -66,6 +109,7 @@ def run_command(
     database_url: str | None,
     source: str,
     url: str | None,
+    cluster: ClusterChoice | None,
     as_json: bool,
 ) -> int:
     """Play scenarios, before and after; all of them if none is named."""
@@ -75,7 +119,7 @@ def run_command(
     from launchguard.views_lab import show_lab  # noqa: PLC0415
 
     scenarios = choose(load_scenarios(), names, short=short)
-    ground = _ground(context, source, url, database_url)
+    ground = _ground(context, source, url, database_url, cluster)
     with context.project.lock("run"):
         report = play_scenarios(ground, _sides(side), scenarios)
     return show_lab(report, write_page(ground.folder, report), as_json=as_json)
@@ -98,6 +142,7 @@ def fuzz_command(
     database_url: str | None,
     source: str,
     url: str | None,
+    cluster: ClusterChoice | None,
     as_json: bool,
 ) -> int:
     """Play random interleavings of faults until the time is up.
@@ -109,7 +154,7 @@ def fuzz_command(
     from launchguard.lab.runner import play_random  # noqa: PLC0415
     from launchguard.views_lab import show_lab  # noqa: PLC0415
 
-    ground = _ground(context, source, url, database_url)
+    ground = _ground(context, source, url, database_url, cluster)
     with context.project.lock("run"):
         report = play_random(ground, _sides(side), seed, minutes=minutes, only=only)
     return show_lab(report, write_page(ground.folder, report), as_json=as_json)
@@ -128,6 +173,7 @@ def measure_command(
     database_url: str | None,
     source: str,
     url: str | None,
+    cluster: ClusterChoice | None,
     as_json: bool,
 ) -> int:
     """Count stale launches, failed pods and burnt retries under a quota, with two schedulers."""
@@ -135,7 +181,7 @@ def measure_command(
     from launchguard.lab.runner import measure  # noqa: PLC0415
     from launchguard.views_lab import show_counts  # noqa: PLC0415
 
-    ground = _ground(context, source, url, database_url)
+    ground = _ground(context, source, url, database_url, cluster)
     with context.project.lock("run"):
         report, counts = measure(ground, _sides(side), tasks)
     write_page(ground.folder, report)
@@ -160,12 +206,14 @@ def report_command(context: Context, /, *, open_page: bool, as_json: bool) -> in
     return show_lab(last, page, as_json=as_json)
 
 
-def _ground(context: Context, source: str, url: str | None, database_url: str | None) -> Ground:
+def _ground(
+    context: Context, source: str, url: str | None, database_url: str | None, cluster: ClusterChoice | None
+) -> Ground:
     from launchguard.lab.installs import prepare  # noqa: PLC0415
 
     if database_url:
         os.environ[URL_VARIABLE] = database_url
-    return prepare(context.project, context.fetch(source, url))
+    return dataclasses.replace(prepare(context.project, context.fetch(source, url)), cluster=cluster)
 
 
 def _sides(side: str) -> tuple[Side, ...]:

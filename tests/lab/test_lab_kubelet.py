@@ -386,3 +386,14 @@ def test_stopping_leaves_no_process(tmp_path) -> None:
         follow_after_running(cluster)
         pid = started_pid(cluster)
     assert session_members(pid) == []
+
+
+def test_a_pod_with_a_scheduling_gate_waits_until_it_is_taken_away(cluster: Cluster) -> None:
+    gated = pod("gated")
+    gated["spec"]["schedulingGates"] = [{"name": "example.org/later"}]
+    cluster.create(gated)
+    cluster.create(pod("free"))
+    cluster.until_phase("free", "Succeeded")
+    assert cluster.core.read_namespaced_pod("gated", "default").spec.node_name is None
+    cluster.core.patch_namespaced_pod("gated", "default", {"spec": {"schedulingGates": None}})
+    cluster.until_phase("gated", "Succeeded")

@@ -196,6 +196,22 @@ def test_a_component_that_dies_by_itself_leaves_no_verdict(stand: Stand) -> None
     assert not made.at_rest
 
 
+def test_a_component_that_dies_by_itself_is_started_again_where_the_scenario_says_so(stand: Stand) -> None:
+    stand.components["scheduler-b"].running = False
+    stand.components["scheduler-a"].running = False
+    made, records = stand.play(
+        Trigger(),
+        Act(act="kill", component="scheduler-a"),
+        AwaitState(task="work", state="queued"),
+        restarts=True,
+    )
+    assert trouble(records) == ""
+    # The one that the scenario killed itself stays down until it is healed.
+    assert deeds(records) == [("kill", "scheduler-a"), ("restart", "scheduler-b"), ("start", "scheduler-a")]
+    assert stand.components["scheduler-b"].done == ["start"]
+    assert made.at_rest
+
+
 def test_rows_that_cannot_be_copied_leave_no_verdict(stand: Stand) -> None:
     stand.rows.trouble = "the database's clock moved"
     _, records = stand.play()

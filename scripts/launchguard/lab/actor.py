@@ -13,9 +13,6 @@ from launchguard.lab.airflow.database import cut_connections
 from launchguard.lab.airflow.rest import wait_until
 from launchguard.lab.evidence import task_name
 from launchguard.lab.history import Kind, read_history
-from launchguard.lab.kube.objects import phase_of
-from launchguard.lab.kube.resources import PODS
-from launchguard.lab.plan import ApiUp, Cordon
 from launchguard.lab.steps import (
     Act,
     Arm,
@@ -36,7 +33,7 @@ from launchguard.lab.steps import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from launchguard.lab.airflow.component import Component
     from launchguard.lab.airflow.deployment import Deployment
@@ -52,18 +49,20 @@ class Actor:
         deployment: where.
         dag: whose run it is.
         run_id: of the run.
+        restarts: start a component again that ended by itself, as a control plane in pods would.
     """
 
-    def __init__(self, deployment: Deployment, dag: str, run_id: str) -> None:
+    def __init__(self, deployment: Deployment, dag: str, run_id: str, *, restarts: bool = False) -> None:
         self._on = deployment
         self._dag = dag
         self._run_id = run_id
+        self._restarts = restarts
         self._last = ""
         self.down: set[str] = set()
         """The components that are not to run now."""
 
     def do(self, step: Step) -> None:
-        faults, rows = self._on.cluster.standin.faults, self._on.rows
+        faults, rows = self._on.cluster.faults, self._on.rows
         match step:
             case Arm(fault=rule):
                 armed = self._named(rule)
@@ -152,22 +151,20 @@ class Actor:
 
     def heal(self) -> None:
         """Take away all faults, and have every component run, the cluster too."""
-        faults = self._on.cluster.standin.faults
+        faults = self._on.cluster.faults
         for tally in self._on.cluster.call(faults.tallies):
             self._on.cluster.call(functools.partial(faults.disarm, tally.rule.id))
-        self._on.cluster.execute(ApiUp())
-        for node in self._on.cluster.standin.settings.kubelet.nodes:
-            self._on.cluster.execute(Cordon(node=node, unschedulable=False))
+        self._on.cluster.heal()
         for name in sorted(self.down):
             component = self._on.components[name]
             self._act("resume" if component.running else "start", component)
 
-    def pods(self) -> list[str]:
-        store = self._on.cluster.standin.store
-        return self._on.cluster.call(lambda: [phase_of(pod) for pod in store.scan(PODS)])
+    def pods(self) -> Sequence[str]:
+        """Give the phases of the pods that there are."""
+        return self._on.cluster.phases()
 
     def _fired(self, name: str) -> int:
-        tallies = self._on.cluster.call(self._on.cluster.standin.faults.tallies)
+        tallies = self._on.cluster.call(self._on.cluster.faults.tallies)
         return next((tally.fired for tally in tallies if tally.rule.id == name), 0)
 
     def _code_begun(self) -> int:
@@ -175,12 +172,21 @@ class Actor:
         return sum(one["kind"] == Kind.USER_BEGIN and one["run_id"] == self._run_id for one in records)
 
     def await_(self, what: str, done: Callable[[], bool], within: float) -> None:
-        wait_until(what, done, within=within, check=self._check)
+        wait_until(what, done, within=within, check=self.check)
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Make sure that every component runs that is to.
+
+        Raises:
+            LaunchguardError: one has ended by itself, and is not to be started again.
+        """
         for name, component in self._on.components.items():
-            if name not in self.down:
-                component.check()
+            if name in self.down:
+                continue
+            if self._restarts and not component.running:
+                self._deed("restart", name)
+                component.start()
+            component.check()
 
     def _deed(self, what: str, target: str) -> None:
         self._on.history.record(Kind.DEED, what=what, target=target)

@@ -14,6 +14,7 @@ from launchguard import console
 from launchguard.errors import LaunchguardError
 from launchguard.lab.airflow.deployment import Blueprint, Deployment, deployed, migrated
 from launchguard.lab.checker import Judgement, Verdict, judge
+from launchguard.lab.cluster.limits import why_not
 from launchguard.lab.labreport import Entry
 from launchguard.lab.outcome import Side, outcome_of
 from launchguard.lab.player import Player
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from launchguard.lab.cluster.choice import Place
     from launchguard.lab.evidence import Record
     from launchguard.lab.scenario import Scenario
 
@@ -44,6 +46,7 @@ class Stage:
         folder: for everything that its runs write.
         server: URL of a PostgreSQL server's maintenance database.
         template: the name of a migrated database.
+        place: the real cluster to play on; None for the stand-in.
     """
 
     side: Side
@@ -51,21 +54,25 @@ class Stage:
     folder: Path
     server: str
     template: str
+    place: Place | None = None
 
 
 @contextlib.contextmanager
-def staged(side: Side, venv: Path, folder: Path, server: str) -> Iterator[Stage]:
+def staged(side: Side, venv: Path, folder: Path, server: str, place: Place | None = None) -> Iterator[Stage]:
     """Migrate a database for a side, and drop it at the end."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     with migrated(folder, venv, server) as template:
-        yield Stage(side, venv, folder, server, template)
+        yield Stage(side, venv, folder, server, template, place)
 
 
 def play_all(stage: Stage, scenarios: Sequence[Scenario], rules: frozenset[str]) -> Iterator[Entry]:
     """Play scenarios on one side; those that need the same settings share a deployment while it stays in order."""
     groups: dict[tuple[object, ...], list[Scenario]] = {}
     for scenario in scenarios:
+        if stage.place is not None and (why := why_not(scenario)):
+            yield _unplayed(stage, scenario, rules, why)
+            continue
         groups.setdefault(scenario.site, []).append(scenario)
     for number, left in enumerate(groups.values()):
         while left:
@@ -102,6 +109,7 @@ def deployment_for(stage: Stage, scenario: Scenario, name: str) -> Iterator[Depl
         schedulers=_SCHEDULERS[: scenario.schedulers],
         triggerer=scenario.triggerer,
         settings={**_BRISK, **scenario.settings()},
+        place=stage.place,
     )
     with deployed(folder, blueprint, server=stage.server, template=stage.template) as deployment:
         yield deployment

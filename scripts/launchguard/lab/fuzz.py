@@ -74,6 +74,8 @@ def random_scenario(seed: int, number: int) -> Scenario:
         steps=tuple(steps),
         needs=_needs(steps, impatient=impatient),
         released_may_break=True,
+        # A scheduler of Airflow ends when the Kubernetes API or the database is away for a moment.
+        restarts=True,
         airflow={**_AIRFLOW, **_IMPATIENT} if impatient else dict(_AIRFLOW),
         settle=240,
     )

@@ -19,10 +19,11 @@ from launchguard.venv import Variant, Venv, lane_venv
 from launchguard.views import failure_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from launchguard.fetch import Tree
+    from launchguard.lab.cluster.choice import ClusterChoice, Place
     from launchguard.project import Project
 
 LANE: Final = "head"
@@ -37,6 +38,7 @@ class Ground:
         revision: the tree's commit, with the series applied.
         rules: those that the series has patches for.
         folder: for all that the campaign writes.
+        cluster: a real one to play on; None for the stand-in.
     """
 
     project: Project
@@ -45,13 +47,16 @@ class Ground:
     series: tuple[str, ...]
     rules: frozenset[str]
     folder: Path
+    cluster: ClusterChoice | None = None
 
     def versions(self, sides: Sequence[Side]) -> dict[str, str]:
         track = self.tree.track
         released = ", ".join(f"{part} {track.part(part).version}" for part in (CORE, SDK, PROVIDER))
         patched = f"{released} + {len(self.series)} patches"
         told = {Side.RELEASED: released, Side.PATCHED: patched}
-        return {side: told.get(side) or self._newer() for side in sides}
+        found = {side: told.get(side) or self._newer() for side in sides}
+        images = {} if self.cluster is None else self.cluster.images
+        return {side: f"{text}, workers in {images[side]}" if side in images else text for side, text in found.items()}
 
     def _newer(self) -> str:
         """Name the parts of the newer release, as its lock pins them."""
@@ -84,13 +89,15 @@ def prepare(project: Project, tree: Tree) -> Ground:
 @contextlib.contextmanager
 def stages(ground: Ground, sides: Sequence[Side]) -> Iterator[Iterator[Stage]]:
     """Give each side in its turn, made ready when its turn comes."""
-    with postgres_server() as server:
-        yield _stages(ground, sides, server)
+    with contextlib.ExitStack() as stack:
+        places = {} if ground.cluster is None else stack.enter_context(ground.cluster.connected())
+        server = stack.enter_context(postgres_server())
+        yield _stages(ground, sides, server, places)
 
 
-def _stages(ground: Ground, sides: Sequence[Side], server: str) -> Iterator[Stage]:
+def _stages(ground: Ground, sides: Sequence[Side], server: str, places: Mapping[Side, Place]) -> Iterator[Stage]:
     for side in sides:
         with console.working(f"{side}: making the environment"):
             venv = ground.venv(side)
-        with staged(side, venv.folder, ground.folder / side, server) as stage:
+        with staged(side, venv.folder, ground.folder / side, server, places.get(side)) as stage:
             yield stage

@@ -38,7 +38,7 @@ class Player:
         self._on = deployment
         self._scenario = scenario
         self._run_id = scenario.name
-        self._actor = Actor(deployment, scenario.dag, scenario.name)
+        self._actor = Actor(deployment, scenario.dag, scenario.name, restarts=scenario.restarts)
 
     def play(self) -> list[Record]:
         """Play it, bring everything back in order, and give the scenario's records.
@@ -84,7 +84,7 @@ class Player:
             self._actor.await_("the end of all task instances", self._at_their_end, self._scenario.settle)
             self._actor.await_("the end of all pods", self._no_pods, self._scenario.settle)
         except LaunchguardError as error:
-            self._on.check()
+            self._actor.check()
             raise StuckError(str(error)) from error
         time.sleep(_AFTERMATH)
 

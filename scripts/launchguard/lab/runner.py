@@ -72,11 +72,12 @@ def _campaign(
     seed: str = "",
 ) -> LabReport:
     """Collect what is played; Ctrl-C gives what there is by then."""
-    shutil.rmtree(ground.folder, ignore_errors=True)
     entries: list[Entry] = []
     interrupted = False
     try:
         with stages(ground, sides) as made:
+            # Not before: where no campaign can begin, the last one's report stays.
+            shutil.rmtree(ground.folder, ignore_errors=True)
             for stage in made:
                 for entry in play(stage):
                     entries.append(entry)

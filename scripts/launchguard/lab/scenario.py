@@ -33,6 +33,7 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         must_strike: ids of faults without which the run shows nothing.
         excuses: invariants whose findings the scenario brings about itself, and why.
         airflow: settings, as `scheduler.task_queued_timeout`. Scenarios with the same ones share a deployment.
+        restarts: a component that ends by itself is started again, as Kubernetes would; else nothing can be told.
         many: how many task instances the Dag `many` has.
         short: part of the short set.
         settle: seconds that all task instances and pods have to come to their end.
@@ -51,6 +52,7 @@ class Scenario(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     airflow: dict[str, str] = {}
     triggerer: bool = False
     schedulers: int = 2
+    restarts: bool = False
     many: int = 0
     short: bool = False
     settle: float = 120.0

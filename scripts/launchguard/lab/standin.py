@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import functools
-import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from launchguard.errors import LaunchguardError
 from launchguard.lab.faults import FaultEngine
 from launchguard.lab.history import History, Kind
+from launchguard.lab.inloop import InLoop, loop_thread
 from launchguard.lab.kube.objects import Identities, Key, WallClock, identity, phase_of
 from launchguard.lab.kube.recorder import EventRecorder
 from launchguard.lab.kube.registry import Registry
@@ -44,14 +43,11 @@ from launchguard.lab.plan import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
-    from typing import Any
 
     from launchguard.lab.kube.changelog import Change
     from launchguard.lab.kubelet.worker import PodWorker
-
-_T = TypeVar("_T")
 
 
 class StandInSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -187,52 +183,43 @@ class StandIn:
 
 
 @dataclass(frozen=True, slots=True)
-class RunningStandIn:
+class RunningStandIn(InLoop):
     """A stand-in that runs in a thread of its own."""
 
     standin: StandIn
-    loop: asyncio.AbstractEventLoop
 
     @property
     def url(self) -> str:
         return self.standin.api.url
 
-    def call(self, work: Callable[[], _T]) -> _T:
-        """Run a function in the stand-in's thread, the only one that may touch its parts."""
-
-        async def called() -> _T:
-            return work()
-
-        return self.wait(called())
-
-    def wait(self, work: Coroutine[Any, Any, _T]) -> _T:
-        """Run a coroutine in the stand-in's thread."""
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result()
+    @property
+    def faults(self) -> FaultEngine:
+        return self.standin.faults
 
     def execute(self, command: Command) -> None:
         self.wait(self.standin.execute(command))
+
+    def phases(self) -> list[str]:
+        return self.call(lambda: [phase_of(pod) for pod in self.standin.store.scan(PODS)])
+
+    def heal(self) -> None:
+        self.execute(ApiUp())
+        for node in self.standin.settings.kubelet.nodes:
+            self.execute(Cordon(node=node, unschedulable=False))
 
 
 @contextlib.contextmanager
 def running(folder: Path, settings: StandInSettings | None = None) -> Iterator[RunningStandIn]:
     """Run a stand-in beside the caller's code."""
-    loop = asyncio.new_event_loop()
-    thread = threading.Thread(target=loop.run_forever, name="stand-in", daemon=True)
-    thread.start()
 
     async def begin() -> StandIn:
         standin = StandIn(folder, settings)
         await standin.start()
         return standin
 
-    submit = functools.partial(asyncio.run_coroutine_threadsafe, loop=loop)
-    try:
-        standin = submit(begin()).result()
+    with loop_thread("stand-in") as inside:
+        standin = inside.wait(begin())
         try:
-            yield RunningStandIn(standin, loop)
+            yield RunningStandIn(inside.loop, standin)
         finally:
-            submit(standin.stop()).result()
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
+            inside.wait(standin.stop())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -12,20 +13,25 @@ from launchguard import console
 from launchguard.lab.airflow import rowlog
 from launchguard.lab.airflow.component import Component, Role
 from launchguard.lab.airflow.database import airflow_url, database_name, fresh_database
-from launchguard.lab.airflow.environment import Site, control_env, worker_image, write_pod_template
+from launchguard.lab.airflow.environment import DAGS, Site, control_env, worker_image, write_pod_template
 from launchguard.lab.airflow.gateway import Gateway
 from launchguard.lab.airflow.rest import Rest, wait_until
 from launchguard.lab.airflow.rowlog import RowLog
+from launchguard.lab.cluster.diary import Diary
+from launchguard.lab.cluster.route import listening_address
+from launchguard.lab.cluster.running import joined
 from launchguard.lab.history import History
 from launchguard.lab.kubeconfig import write_kubeconfig
 from launchguard.lab.kubelet.settings import KubeletSettings
-from launchguard.lab.standin import RunningStandIn, StandInSettings, running
+from launchguard.lab.standin import StandInSettings, running
 from launchguard.process import run
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-DAGS: Final = Path(__file__).parent / "dags"
+    from launchguard.lab.cluster.choice import Place
+    from launchguard.lab.cluster.port import ClusterPort
+
 _READY_WITHIN: Final = 180.0
 
 
@@ -40,7 +46,8 @@ class Blueprint:
         schedulers: the names of as many schedulers; the API stand-in and its faults know them by these.
         triggerer: whether deferred tasks are to go on.
         settings: more of Airflow's settings.
-        pods_at_once: how many pods the one node takes: a worker costs about 5 s of CPU to start.
+        pods_at_once: how many pods the stand-in's one node takes: a worker costs about 5 s of CPU to start.
+        place: a real cluster for the workers; None for the stand-in.
     """
 
     venv: Path
@@ -51,6 +58,7 @@ class Blueprint:
     settings: Mapping[str, str] = field(default_factory=dict)
     pods_at_once: int = 4
     seed: int = 0
+    place: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +66,7 @@ class Deployment:
     """An Airflow that runs."""
 
     site: Site
-    cluster: RunningStandIn
+    cluster: ClusterPort
     history: History
     rest: Rest
     components: Mapping[str, Component]
@@ -103,11 +111,12 @@ def deployed(folder: Path, blueprint: Blueprint, *, server: str, template: str) 
         rows = RowLog(database)
         stack.callback(rows.close)
         url = airflow_url(database)
-        site = Site(folder, DAGS, url, _free_port(), _free_port(), settings=blueprint.settings)
-        cluster = stack.enter_context(running(folder, _cluster_settings(site, blueprint)))
+        temporary = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lab-", ignore_cleanup_errors=True)))
+        ports = (_free_port(), _free_port())
+        site = Site(folder, DAGS, url, *ports, settings=blueprint.settings, temporary=temporary)
+        cluster, site = stack.enter_context(_cluster(site, blueprint))
         history = stack.enter_context(History(site.history, "lab"))
         stack.enter_context(_gateway(site, cluster, history))
-        write_pod_template(site)
         components = _components(site, blueprint, cluster.url, history)
         for component in components.values():
             # No graceful end: a scheduler may take 20 s for its own, and what it would leave is thrown away.
@@ -120,9 +129,23 @@ def deployed(folder: Path, blueprint: Blueprint, *, server: str, template: str) 
 
 
 @contextlib.contextmanager
-def _gateway(site: Site, cluster: RunningStandIn, history: History) -> Iterator[None]:
-    gateway = Gateway(site.api_url, history)
-    cluster.wait(gateway.listen(site.worker_port))
+def _cluster(site: Site, blueprint: Blueprint) -> Iterator[tuple[ClusterPort, Site]]:
+    """Give the cluster, and the site as it is in it; the pods' template is written."""
+    if blueprint.place is None:
+        write_pod_template(site)
+        with running(site.folder, _cluster_settings(site, blueprint)) as standin:
+            yield standin, site
+        return
+    with joined(site.folder, blueprint.place, blueprint.seed) as cluster:
+        moved = cluster.moved(site)
+        write_pod_template(moved, cluster.template(moved))
+        yield cluster, moved
+
+
+@contextlib.contextmanager
+def _gateway(site: Site, cluster: ClusterPort, history: History) -> Iterator[None]:
+    gateway = Gateway(site.api_url, history, Diary(site.history, site.diary_key))
+    cluster.wait(gateway.listen(site.worker_port, listening_address(site.worker_host)))
     try:
         yield
     finally:

@@ -14,7 +14,10 @@ from launchguard.lab.kubelet.images import LocalImage
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_SITE: Final = Path(__file__).parent / "site"
+    from launchguard.lab.kube.objects import JsonObject
+
+DAGS: Final = Path(__file__).parent / "dags"
+SITE: Final = Path(__file__).parent / "site"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,7 @@ class Site:
         database: an SQLAlchemy URL.
         api_port: of its API server.
         worker_port: where workers reach that, which may be a proxy before it.
+        worker_host: the same.
         namespace: of the workers' pods.
         image: the name of the workers' image.
         settings: more of Airflow's settings, such as `AIRFLOW__SCHEDULER__TASK_QUEUED_TIMEOUT`.
@@ -37,16 +41,26 @@ class Site:
     database: str
     api_port: int
     worker_port: int
+    worker_host: str = "127.0.0.1"
     namespace: str = "default"
     image: str = "lab/airflow:site"
     settings: Mapping[str, str] = field(default_factory=dict)
+    # With a short path: processes make sockets there, whose paths have 107 bytes at most. None takes one in `folder`.
+    temporary: Path | None = None
     # All processes of a deployment must have the same secrets.
     jwt_secret: str = field(default_factory=secrets.token_hex, repr=False)
     api_secret: str = field(default_factory=secrets.token_hex, repr=False)
+    # Workers that share no file with the history tell theirs under this name.
+    diary_key: str = field(default_factory=secrets.token_hex, repr=False)
 
     @property
     def api_url(self) -> str:
         return f"http://127.0.0.1:{self.api_port}"
+
+    @property
+    def worker_url(self) -> str:
+        host = f"[{self.worker_host}]" if ":" in self.worker_host else self.worker_host
+        return f"http://{host}:{self.worker_port}"
 
     @property
     def history(self) -> Path:
@@ -57,23 +71,34 @@ class Site:
         return self.folder / "pod-template.yaml"
 
 
-def _base(site: Site, venv: Path) -> dict[str, str]:
-    """Give what every process needs, workers too."""
+def worker_settings(site: Site) -> dict[str, str]:
+    """Give what a worker needs, wherever it runs: it does not know the database."""
+    return {**_common(site), **{name: value for name, value in site.settings.items() if "DATABASE" not in name}}
+
+
+def _common(site: Site) -> dict[str, str]:
     return {
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"{site.worker_url}/execution/",
+        "AIRFLOW__CORE__HOSTNAME_CALLABLE": "launchguard_lab_site.pod_hostname",
+        # 5 s are too short for a cold API server on a busy machine.
+        "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "30",
+    }
+
+
+def _base(site: Site, venv: Path) -> dict[str, str]:
+    """Give what every process on this machine needs, workers too."""
+    return {
+        **_common(site),
         "PATH": f"{venv / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
         "HOME": str(site.folder),
         "LANG": "C.UTF-8",
-        "PYTHONPATH": str(_SITE),
+        "PYTHONPATH": str(SITE),
         "AIRFLOW_HOME": str(site.folder / "airflow"),
         "AIRFLOW__CORE__DAGS_FOLDER": str(site.dags),
-        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-        "AIRFLOW__CORE__EXECUTION_API_SERVER_URL": f"http://127.0.0.1:{site.worker_port}/execution/",
-        "AIRFLOW__CORE__HOSTNAME_CALLABLE": "launchguard_lab_site.pod_hostname",
         "AIRFLOW__LOGGING__BASE_LOG_FOLDER": str(site.folder / "task-logs"),
         # The user code of the lab's Dags writes its own lines into the history.
         "LAUNCHGUARD_LAB_HISTORY": str(site.history),
-        # 5 s are too short for a cold API server on a busy machine.
-        "AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT": "30",
     }
 
 
@@ -85,7 +110,7 @@ def control_env(site: Site, venv: Path, kubeconfig: Path, name: str = "") -> dic
         kubeconfig: with the name by which the API stand-in is to know this process.
         name: by which the database is to know it.
     """
-    temporary = site.folder / "tmp" / kubeconfig.name
+    temporary = (site.temporary or site.folder / "tmp") / kubeconfig.name
     temporary.mkdir(parents=True, exist_ok=True)
     own = {
         # The dynamic client keeps what it discovered in the temporary folder: not to be shared.
@@ -110,16 +135,21 @@ def control_env(site: Site, venv: Path, kubeconfig: Path, name: str = "") -> dic
 
 def worker_image(site: Site, venv: Path) -> LocalImage:
     """Give what the workers' image stands for: an installation that does not know the database."""
-    workers = {name: value for name, value in site.settings.items() if "DATABASE" not in name}
-    return LocalImage(env={**_base(site, venv), **workers}, workdir=str(site.folder))
+    return LocalImage(env={**_base(site, venv), **worker_settings(site)}, workdir=str(site.folder))
 
 
-def write_pod_template(site: Site) -> None:
+def local_template(site: Site) -> JsonObject:
+    """Give the template of pods that find all they need in their image."""
     container = {"name": "base", "image": site.image, "imagePullPolicy": "IfNotPresent"}
-    template = {
+    return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": "placeholder", "namespace": site.namespace},
         "spec": {"restartPolicy": "Never", "containers": [container]},
     }
+
+
+def write_pod_template(site: Site, template: JsonObject | None = None) -> None:
+    """Write the template of the workers' pods, the local one if none is given."""
+    template = template or local_template(site)
     site.pod_template.write_text(json.dumps(template, indent=2) + "\n", encoding="utf-8")

@@ -1,4 +1,7 @@
-"""A proxy between the workers and the execution API: it writes down who asked to start or end what, and the answer."""
+"""A proxy between the workers and the execution API: it writes down who asked to start or end what, and the answer.
+
+It serves the execution API alone: in a cluster, others than the workers reach it too.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,13 @@ from aiohttp import web
 from launchguard.lab.history import Kind
 
 if TYPE_CHECKING:
+    from launchguard.lab.cluster.diary import Diary
     from launchguard.lab.history import History
 
 _NOTED: Final = re.compile(r"/execution/task-instances/(?P<ti>[^/]+)/(?P<call>run|state)$")
 # Of one connection, not of the message; the length, which is counted anew; and no compression, to read answers.
 _HOP: Final = frozenset({"connection", "keep-alive", "transfer-encoding", "content-length", "host", "accept-encoding"})
+_SERVED: Final = "/execution/"
 _TIMEOUT: Final = aiohttp.ClientTimeout(total=60)
 
 
@@ -26,9 +31,11 @@ class Gateway:
 
     Args:
         upstream: the API server's URL, without a path.
+        diary: takes what user code tells that cannot write into the history itself.
     """
 
-    def __init__(self, upstream: str, history: History) -> None:
+    def __init__(self, upstream: str, history: History, diary: Diary | None = None) -> None:
+        self._diary = diary
         self._upstream = upstream
         self._history = history
         self._numbers = count(1)
@@ -37,13 +44,13 @@ class Gateway:
         self._runner: web.AppRunner | None = None
         self.url = ""
 
-    async def listen(self, port: int) -> None:
+    async def listen(self, port: int, host: str = "127.0.0.1") -> None:
         self._session = aiohttp.ClientSession(auto_decompress=False, timeout=_TIMEOUT)
         app = web.Application(client_max_size=64 * 1024 * 1024)
         app.router.add_route("*", "/{path:.*}", self._pass)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", port).start()
+        await web.TCPSite(self._runner, host, port).start()
         self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
 
     async def close(self) -> None:
@@ -51,9 +58,15 @@ class Gateway:
             await self._runner.cleanup()
         if self._session is not None:
             await self._session.close()
+        if self._diary is not None:
+            self._diary.close()
 
     async def _pass(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()
+        if self._diary is not None and self._diary.opens_with(request.path):
+            return web.Response(status=204 if self._diary.take(body) else 400)
+        if not request.path.startswith(_SERVED):
+            return web.Response(status=404)
         noted = _NOTED.search(request.path) if request.method == "PATCH" else None
         number = self._note_request(noted, body) if noted else 0
         kept = [(name, value) for name, value in request.headers.items() if name.lower() not in _HOP]

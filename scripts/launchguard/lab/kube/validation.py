@@ -27,7 +27,14 @@ _LONGEST_NAME: Final = 253
 _LONGEST_LABEL: Final = 63
 
 _MUTABLE_SPEC: Final = frozenset(
-    {"activeDeadlineSeconds", "terminationGracePeriodSeconds", "tolerations", "containers", "initContainers"}
+    {
+        "activeDeadlineSeconds",
+        "terminationGracePeriodSeconds",
+        "tolerations",
+        "schedulingGates",
+        "containers",
+        "initContainers",
+    }
 )
 _IMMUTABLE_RULE = (
     "pod updates may not change fields other than `spec.containers[*].image`,"

@@ -93,7 +93,9 @@ class Scheduler:
 
 
 def _is_waiting(pod: JsonObject) -> bool:
-    return not ended(pod) and not part(pod, "spec").get("nodeName") and "deletionTimestamp" not in metadata(pod)
+    spec = part(pod, "spec")
+    held = spec.get("nodeName") or spec.get("schedulingGates")
+    return not ended(pod) and not held and "deletionTimestamp" not in metadata(pod)
 
 
 def _age(pod: JsonObject) -> int:

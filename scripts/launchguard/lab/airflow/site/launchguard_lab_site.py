@@ -7,10 +7,14 @@ import json
 import os
 import socket
 import time
+import urllib.error
+import urllib.request
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+TRIES = 3
 
 
 def pod_hostname() -> str:
@@ -44,6 +48,10 @@ def user_code(part: str, ti: Any) -> Iterator[None]:  # noqa: ANN401  the task S
 
 def _record(number: int, kind: str, about: dict[str, Any]) -> None:
     source = f"user-{about['pod']}-{about['part']}-{os.getpid()}"
+    url = os.environ.get("LAUNCHGUARD_LAB_HISTORY_URL")
+    if url:
+        _tell(url, {"src": source, "seq": number, "kind": kind, "about": about})
+        return
     entry = {"t": time.monotonic_ns(), "src": source, "seq": number, "kind": kind, **about}
     file = os.open(os.environ["LAUNCHGUARD_LAB_HISTORY"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:
@@ -51,3 +59,21 @@ def _record(number: int, kind: str, about: dict[str, Any]) -> None:
         os.write(file, json.dumps(entry).encode() + b"\n")
     finally:
         os.close(file)
+
+
+def _tell(url: str, line: dict[str, Any]) -> None:
+    """Send a line to the lab, for a pod that shares no file with it: its clock need not be the lab's either."""
+    request = urllib.request.Request(url, json.dumps(line).encode(), method="POST")  # noqa: S310  the lab's own, http
+    # The image's proxies have no business here.
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    for attempt in range(TRIES):
+        try:
+            opener.open(request, timeout=10).close()
+        except urllib.error.HTTPError:
+            raise
+        except OSError:
+            if attempt + 1 == TRIES:
+                raise
+            time.sleep(1)
+        else:
+            return
