@@ -140,8 +140,7 @@ class StandIn:
             case ApiDown():
                 await self.api.close()
             case ApiUp():
-                if not self.api.listening:
-                    await self.api.listen()
+                await self.api.listen()
             case _:
                 self._execute_now(command)
 

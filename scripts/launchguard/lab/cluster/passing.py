@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
 
-from launchguard.lab.kube.server import split_user
+from launchguard.lab.kube.front import split_user
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,10 +33,3 @@ def response_of(answer: Answer) -> web.Response:
     """Give the cluster's answer as the relay's."""
     headers = [(name, value) for name, value in answer.headers if name.lower() not in _HOP]
     return web.Response(status=answer.code, body=answer.data, headers=headers)
-
-
-def cut(request: web.Request) -> web.StreamResponse:
-    """Close the connection at once; the response that is returned goes nowhere."""
-    if request.transport is not None:
-        request.transport.abort()
-    return web.Response()

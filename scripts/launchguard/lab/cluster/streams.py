@@ -9,32 +9,25 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from launchguard.lab.actions import Action, Point
+from launchguard.lab.actions import Action
 from launchguard.lab.broadcast import wait_any
 from launchguard.lab.cluster.api import decoded_json
-from launchguard.lab.faults import FaultEngine, Subject
 from launchguard.lab.history import History, Kind
 from launchguard.lab.kube.changelog import ChangeType
-from launchguard.lab.kube.objects import identity, key_of, labels_of, phase_of, version_of
-from launchguard.lab.kube.shaping import Shaper, WatchEvent
+from launchguard.lab.kube.objects import identity, version_of
+from launchguard.lab.kube.shaping import Shaper, WatchEvent, draw_on
 from launchguard.lab.kube.status import too_old
-from launchguard.lab.kube.watching import WatchEnd
+from launchguard.lab.kube.watching import WatchEnd, WatchOver
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     import aiohttp
 
-    from launchguard.lab.faults import Firing
+    from launchguard.lab.faults import FaultEngine
     from launchguard.lab.kube.call import Call
 
 _CHANGES: Final = frozenset(ChangeType)
-
-
-class _End(Exception):  # noqa: N818  no error: the way out of nested calls
-    def __init__(self, why: WatchEnd) -> None:
-        super().__init__(why)
-        self.why = why
 
 
 class RelayedWatch:
@@ -70,7 +63,7 @@ class RelayedWatch:
         reading = asyncio.create_task(self._read(source))
         try:
             await self._serve(reading)
-        except _End as end:
+        except WatchOver as end:
             return end.why
         except ConnectionError:
             return WatchEnd.CLIENT
@@ -110,41 +103,22 @@ class RelayedWatch:
             patience = [] if due is None else [due - time.monotonic()]
             await _wait(self._news, self.dropped, reading, over=over, seconds=min(patience, default=None))
             if self.dropped.is_set():
-                raise _End(WatchEnd.DROPPED)
+                raise WatchOver(WatchEnd.DROPPED)
         if reading.exception() is not None:
             # The cluster's own connection was lost: so is the client's.
-            raise _End(WatchEnd.DROPPED)
+            raise WatchOver(WatchEnd.DROPPED)
 
     async def _take(self, event: WatchEvent) -> None:
         """Queue an event, as the faults shape it."""
         now = time.monotonic()
         self._last_version = max(self._last_version, version_of(event.object))
-        firings = {firing.action: firing for firing in self._draw(event)} if event.type in _CHANGES else {}
+        firings = draw_on(event, self.call, self._faults) if event.type in _CHANGES else {}
         if Action.WATCH_DROP in firings:
-            raise _End(WatchEnd.DROPPED)
+            raise WatchOver(WatchEnd.DROPPED)
         if Action.WATCH_GONE in firings:
             await self._send(_gone_event(self._last_version))
-            raise _End(WatchEnd.EXPIRED)
-        if hold := firings.get(Action.REORDER_EVENT):
-            self._shaper.hold(event, now, at_most=hold.params["at_most"])
-            return
-        late = firings.get(Action.LATE_EVENT)
-        delay = late.params["seconds"] if late else 0.0
-        self._shaper.push(event, now, delay=delay, copies=2 if Action.DUPLICATE_EVENT in firings else 1)
-
-    def _draw(self, event: WatchEvent) -> list[Firing]:
-        key = key_of(event.object)
-        subject = Subject(
-            verb="watch",
-            resource=self.call.target.resource.plural,
-            namespace=key.namespace,
-            name=key.name,
-            labels=labels_of(event.object),
-            event=event.type,
-            phase=phase_of(event.object),
-            user=self.call.user,
-        )
-        return self._faults.draw(Point.EVENT, subject)
+            raise WatchOver(WatchEnd.EXPIRED)
+        self._shaper.take(event, now, firings)
 
     async def _send(self, event: WatchEvent) -> None:
         await self._send_bytes(msgspec.json.encode({"type": event.type, "object": event.object}) + b"\n")

@@ -6,7 +6,15 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from launchguard.lab.actions import Action, Point
+from launchguard.lab.faults import Subject
+from launchguard.lab.kube.objects import key_of, labels_of, phase_of
+
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from launchguard.lab.faults import FaultEngine, Firing
+    from launchguard.lab.kube.call import Call
     from launchguard.lab.kube.objects import JsonObject
 
 
@@ -27,6 +35,15 @@ class Shaper:
     @property
     def empty(self) -> bool:
         return not self._queue and self._held is None
+
+    def take(self, event: WatchEvent, now: float, firings: Mapping[Action, Firing]) -> None:
+        """Queue an event as the faults say that struck it."""
+        if hold := firings.get(Action.REORDER_EVENT):
+            self.hold(event, now, at_most=hold.params["at_most"])
+            return
+        late = firings.get(Action.LATE_EVENT)
+        delay = late.params["seconds"] if late else 0.0
+        self.push(event, now, delay=delay, copies=2 if Action.DUPLICATE_EVENT in firings else 1)
 
     def push(self, event: WatchEvent, now: float, *, delay: float = 0.0, copies: int = 1) -> None:
         """Queue an event; a delay holds up all that comes behind it, as a slow stream does."""
@@ -58,3 +75,19 @@ class Shaper:
         if self._held:
             self._queue.append((self._not_before, self._held[1]))
             self._held = None
+
+
+def draw_on(event: WatchEvent, call: Call, faults: FaultEngine) -> dict[Action, Firing]:
+    """Tell which faults strike an event on its way to the client of a watch."""
+    key, target = key_of(event.object), call.target
+    subject = Subject(
+        verb="watch",
+        resource=target.resource.plural,
+        namespace=key.namespace,
+        name=key.name,
+        labels=labels_of(event.object),
+        event=event.type,
+        phase=phase_of(event.object),
+        user=call.user,
+    )
+    return {firing.action: firing for firing in faults.draw(Point.EVENT, subject)}

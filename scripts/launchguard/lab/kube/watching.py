@@ -11,20 +11,19 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import msgspec
 
-from launchguard.lab.actions import Action, Point
+from launchguard.lab.actions import Action
 from launchguard.lab.broadcast import Broadcast, wait_any
-from launchguard.lab.faults import FaultEngine, Subject
 from launchguard.lab.history import History, Kind
 from launchguard.lab.kube.changelog import Change, ChangeType
-from launchguard.lab.kube.objects import JsonObject, identity, key_of, labels_of, metadata, phase_of
+from launchguard.lab.kube.objects import JsonObject, identity, metadata
 from launchguard.lab.kube.requests import is_true, whole_number
-from launchguard.lab.kube.shaping import Shaper, WatchEvent
+from launchguard.lab.kube.shaping import Shaper, WatchEvent, draw_on
 from launchguard.lab.kube.status import ApiError, too_old
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from launchguard.lab.faults import Firing
+    from launchguard.lab.faults import FaultEngine
     from launchguard.lab.kube.call import Call
     from launchguard.lab.kube.registry import Registry
     from launchguard.lab.kube.selectors import Filter
@@ -43,7 +42,9 @@ class WatchEnd(StrEnum):
     CLIENT = "client"
 
 
-class _End(Exception):  # noqa: N818  no error: the way out of nested calls
+class WatchOver(Exception):  # noqa: N818  no error: the way out of nested calls
+    """A watch is to end now."""
+
     def __init__(self, why: WatchEnd) -> None:
         super().__init__(why)
         self.why = why
@@ -75,7 +76,7 @@ class Watches:
         self._open.add(stream)
         try:
             await stream.serve()
-        except _End as end:
+        except WatchOver as end:
             return end.why
         except ConnectionError:
             return WatchEnd.CLIENT
@@ -124,7 +125,7 @@ class WatchStream:
             await self._bookmark_if_due()
             await wait_any(ticket, self.dropped, timeout=max(self._wake_at() - time.monotonic(), 0))
             if self.dropped.is_set():
-                raise _End(WatchEnd.DROPPED)
+                raise WatchOver(WatchEnd.DROPPED)
         # A last bookmark lets the client go on from here, however idle its own objects were.
         self._next_bookmark = 0.0
         await self._bookmark_if_due()
@@ -160,35 +161,16 @@ class WatchStream:
     async def _take(self, event: WatchEvent) -> None:
         """Queue an event, as the faults shape it."""
         now = time.monotonic()
-        firings = {firing.action: firing for firing in self._draw(event)}
+        firings = draw_on(event, self.call, self._watches.faults)
         if Action.WATCH_DROP in firings:
-            raise _End(WatchEnd.DROPPED)
+            raise WatchOver(WatchEnd.DROPPED)
         if Action.WATCH_GONE in firings:
             await self._expire(too_old(self._cursor, self._store.version))
-        if hold := firings.get(Action.REORDER_EVENT):
-            self._shaper.hold(event, now, at_most=hold.params["at_most"])
-            return
-        late = firings.get(Action.LATE_EVENT)
-        delay = late.params["seconds"] if late else 0.0
-        self._shaper.push(event, now, delay=delay, copies=2 if Action.DUPLICATE_EVENT in firings else 1)
-
-    def _draw(self, event: WatchEvent) -> list[Firing]:
-        key, target = key_of(event.object), self.call.target
-        subject = Subject(
-            verb="watch",
-            resource=target.resource.plural,
-            namespace=key.namespace,
-            name=key.name,
-            labels=labels_of(event.object),
-            event=event.type,
-            phase=phase_of(event.object),
-            user=self.call.user,
-        )
-        return self._watches.faults.draw(Point.EVENT, subject)
+        self._shaper.take(event, now, firings)
 
     async def _expire(self, error: ApiError) -> NoReturn:
         await self._send("ERROR", error.status(), {"message": error.message})
-        raise _End(WatchEnd.EXPIRED)
+        raise WatchOver(WatchEnd.EXPIRED)
 
     async def _send_due(self) -> None:
         for event in self._shaper.pop_due(time.monotonic()):
