@@ -12,6 +12,7 @@ from lab_histories import Story, cleared_while_held, plain
 from launchguard.lab import checker
 from launchguard.lab.checker import Verdict, judge, read_evidence
 from launchguard.lab.invariants import INVARIANTS
+from launchguard.lab.pressure import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -139,6 +140,24 @@ def test_a_worker_that_was_taken_away_before_its_user_code_is_shown_but_does_not
     judged = judge(story.end())
     assert judged.verdict is Verdict.HOLDS
     assert [one.invariant for one in judged.excused] == ["no-retry-burnt"]
+
+
+@pytest.mark.parametrize(("between", "burnt"), [("restarting", 0), ("running", 1)])
+def test_a_try_that_its_user_cleared_before_its_user_code_is_shown_but_does_not_count(between: str, burnt: int) -> None:
+    story = Story()
+    story.queue(1)
+    story.pod(1, "pod-a")
+    story.starts(2, "pod-a")
+    story.run(3, "pod-a")
+    story.row(3, "queued>running", who="api-server", hostname="pod-a")
+    story.deed(4, "clear")
+    story.row(4, f"running>{between}", ti="ti-2", old_ti="ti-1", who="api-server")
+    story.ends(5, "pod-a")
+    story.row(6, f"{between}>up_for_retry", ti="ti-2")
+    plain(story, "pod-b", at=10, ti="ti-2", **{"try": 2})
+    records = story.end()
+    assert len(judge(records).excused) == 1 - burnt
+    assert count(read_evidence(records)).retries_burnt == burnt
 
 
 def test_a_worker_that_a_scheduler_deleted_burns_a_retry() -> None:

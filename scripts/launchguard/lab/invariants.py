@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 EXPIRED: Final = 403
 EXPIRED_JWT: Final = "its workload JWT had expired (403): no answer can make that worker exit 0"
 WORKER_LOST: Final = "its worker had started when its pod was taken away, which is a task that fails, as ever"
+CLEARED_WHILE_RUNNING: Final = "its user cleared it when its worker had started, which ends the try, as ever"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +82,15 @@ def _no_retry_without_code(evidence: Evidence) -> Iterator[_Found]:
             continue
         if any(code.ti == row.old_ti and code.begun < row.t for code in evidence.code):
             continue
-        lost = any(pod.ti == row.old_ti and pod.evicted and pod.started is not None for pod in evidence.pods)
         text = f"try {row.try_number} became {row.state} by {row.who} and never ran user code"
-        yield row.task, row.t, text, WORKER_LOST if lost else ""
+        yield row.task, row.t, text, _why_a_try_may_end(evidence, row)
+
+
+def _why_a_try_may_end(evidence: Evidence, row: Row) -> str:
+    if row.old_state == "restarting":
+        return CLEARED_WHILE_RUNNING
+    mine = [pod for pod in evidence.pods if pod.ti == row.old_ti and pod.evicted and pod.started is not None]
+    return WORKER_LOST if any(pod.deleting is not None and pod.deleting < row.t for pod in mine) else ""
 
 
 def _was_marked(evidence: Evidence, row: Row) -> bool:
