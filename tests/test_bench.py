@@ -162,8 +162,7 @@ def test_json_has_the_ratio_with_its_spread(measured, capfdbinary):
     assert row["first"]["statements"] == [1, 1]
 
 
-def test_the_table_has_both_sides(measured, capsys, monkeypatch):
-    monkeypatch.setattr(bench.bench.console.OUT, "file", sys.stdout)
+def test_the_table_has_both_sides(measured, capsys):
     bench.bench.show([ROW], as_json=False)
     out = capsys.readouterr().out
     assert "0.500 (0.400 to 0.600)" in out

@@ -54,7 +54,7 @@ def test_ctrl_c_stops_the_workers_and_leaves_a_partial_report():
         "-l",
         "head",
         "-s",
-        "executor",
+        "provider",  # takes minutes: there is time to interrupt it, however busy the machine
         "--no-baseline",
         "--rerun",
         "-j",
@@ -71,7 +71,7 @@ def test_ctrl_c_stops_the_workers_and_leaves_a_partial_report():
     assert results["interrupted"] is True
     (verdict,) = results["verdicts"]
     assert verdict["run"]["complete"] is False
-    assert 0 < len(verdict["run"]["tests"]) < 143
+    assert 0 < len(verdict["run"]["tests"]) < 1149
     assert not children_of(build / "venvs/3.3.0-head-patched")
 
 
