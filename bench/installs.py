@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from launchguard import console
-from launchguard.apply import apply
-from launchguard.errors import LaunchguardError
+from launchguard.apply import apply_all
 from launchguard.fetch import fetch
 from launchguard.track import PROVIDER, load_track
 from launchguard.uv import uv
 from launchguard.venv import Variant, lane_venv
-from launchguard.views import failure_lines
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,9 +51,7 @@ def make_installs(project: Project) -> Installs:
     """
     track = load_track(project, project.tracks()[0])
     tree = fetch(project, track)
-    applied = apply(project, tree)
-    if applied.failed:
-        raise LaunchguardError("\n  ".join(["the series does not apply:", *failure_lines(applied.trials)]))
+    applied = apply_all(project, tree)
     base = msgspec.structs.replace(track.lane(_LOCK), name="bench", lock=_LOCK, python=PYTHON)
     # An environment of its own, which the other provider is laid over.
     newer = msgspec.structs.replace(base, name=f"bench-{PREFLIGHT_VERSION}")

@@ -12,7 +12,7 @@ from launchguard.gitcmd import Git
 from launchguard.patchfile import patch_bytes
 from launchguard.series import cut_series, read_series
 from launchguard.treestate import TreeState, back_up, load_state, move_branch, series_key, unknown_work
-from launchguard.trial import PatchTrial, failures, try_series
+from launchguard.trial import PatchTrial, failure_lines, failures, try_series
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -81,6 +81,18 @@ def apply(project: Project, tree: Tree, *, until: str | None = None, force: bool
     return Applied(
         tree.track.name, str(tree.git.folder), head, tuple(slugs), unchanged=False, trials=trials, backup=backup
     )
+
+
+def apply_all(project: Project, tree: Tree) -> Applied:
+    """Apply the whole series, for what stands on all of it.
+
+    Raises:
+        LaunchguardError: it does not apply; the message names every file that fails.
+    """
+    applied = apply(project, tree)
+    if applied.failed:
+        raise LaunchguardError("\n  ".join(["the series does not apply:", *failure_lines(applied.trials)]))
+    return applied
 
 
 def _is_applied(tree: Tree, key: str) -> bool:

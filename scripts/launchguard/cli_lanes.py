@@ -9,7 +9,7 @@ import rich_click as click
 
 from launchguard import console
 from launchguard.cli_options import Context, json_option, pass_context, source_options
-from launchguard.errors import Exit, LaunchguardError
+from launchguard.errors import Exit
 
 if TYPE_CHECKING:
     from launchguard.fetch import Tree
@@ -147,16 +147,13 @@ def _lanes(track: Track, chosen: dict[str, object]) -> list[Lane]:
 
 def _revision(context: Context, tree: Tree) -> tuple[str, tuple[str, ...]]:
     """Apply the series where the tree is ours, and take the tree as it stands where somebody works in it."""
-    from launchguard.apply import apply  # noqa: PLC0415
+    from launchguard.apply import apply_all  # noqa: PLC0415
     from launchguard.snapshot import work_tree_id  # noqa: PLC0415
     from launchguard.treestate import unknown_work  # noqa: PLC0415
-    from launchguard.views import failure_lines  # noqa: PLC0415
 
     series: tuple[str, ...] = ()
     if unknown_work(tree, folder=context.project.track_folder(tree.track.name)) is None:
-        applied = apply(context.project, tree)
-        if applied.failed:
-            raise LaunchguardError("\n  ".join(["the series does not apply:", *failure_lines(applied.trials)]))
+        applied = apply_all(context.project, tree)
         series = applied.slugs
     else:
         console.note(f"testing {tree.git.folder} as it stands, with work that no patch has yet")

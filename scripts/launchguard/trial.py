@@ -161,3 +161,14 @@ def _literal(path: str) -> str:
 
 def failures(trials: Iterable[PatchTrial]) -> list[PatchTrial]:
     return [trial for trial in trials if not trial.applies]
+
+
+def failure_lines(trials: Iterable[PatchTrial]) -> list[str]:
+    """Tell every failing file of every failing patch, a line each."""
+    lines = []
+    for trial in failures(trials):
+        for file in trial.files:
+            if not file.outcome.applies:
+                follows = f"; {file.follows} failed on it before" if file.follows else ""
+                lines.append(f"{trial.slug}: {file.path or 'the patch'}: {file.outcome} ({file.detail}{follows})")
+    return lines

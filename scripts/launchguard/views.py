@@ -8,7 +8,7 @@ from rich.table import Table
 
 from launchguard import console
 from launchguard.errors import Exit
-from launchguard.trial import Outcome, PatchTrial, failures
+from launchguard.trial import Outcome, failure_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from launchguard.run import Report
     from launchguard.status import TrackStatus
     from launchguard.track import Track
+    from launchguard.trial import PatchTrial
 
 
 def show_applied(applied: Applied, *, as_json: bool) -> int:
@@ -41,17 +42,6 @@ def show_applied(applied: Applied, *, as_json: bool) -> int:
         what = "already applied" if applied.unchanged else "applied"
         console.say(f"{len(applied.slugs)} patches {what} in {applied.tree} ({applied.head[:12]})")
     return Exit.PROBLEMS if applied.failed else Exit.GOOD
-
-
-def failure_lines(trials: Iterable[PatchTrial]) -> list[str]:
-    """Tell every failing file of every failing patch, a line each."""
-    lines = []
-    for trial in failures(trials):
-        for file in trial.files:
-            if not file.outcome.applies:
-                follows = f"; {file.follows} failed on it before" if file.follows else ""
-                lines.append(f"{trial.slug}: {file.path or 'the patch'}: {file.outcome} ({file.detail}{follows})")
-    return lines
 
 
 def offset_lines(trials: Iterable[PatchTrial]) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -60,7 +59,6 @@ class Stage:
 @contextlib.contextmanager
 def staged(side: Side, venv: Path, folder: Path, server: str, place: Place | None = None) -> Iterator[Stage]:
     """Migrate a database for a side, and drop it at the end."""
-    shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     with migrated(folder, venv, server) as template:
         yield Stage(side, venv, folder, server, template, place)

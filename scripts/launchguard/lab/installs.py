@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from launchguard import console
-from launchguard.apply import apply
-from launchguard.errors import LaunchguardError
+from launchguard.apply import apply_all
 from launchguard.lab.campaign import Stage, staged
 from launchguard.lab.outcome import Side, rules_of
 from launchguard.lock import require_lock
 from launchguard.postgres import postgres_server
 from launchguard.track import CORE, PROVIDER, SDK
 from launchguard.venv import Variant, Venv, lane_venv
-from launchguard.views import failure_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -79,9 +77,7 @@ def prepare(project: Project, tree: Tree) -> Ground:
     Raises:
         LaunchguardError: the series does not apply.
     """
-    applied = apply(project, tree)
-    if applied.failed:
-        raise LaunchguardError("\n  ".join(["the series does not apply:", *failure_lines(applied.trials)]))
+    applied = apply_all(project, tree)
     rules = rules_of(project.track_folder(tree.track.name))
     return Ground(project, tree, applied.head, applied.slugs, rules, project.build / "lab")
 
